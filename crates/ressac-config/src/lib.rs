@@ -1,0 +1,1 @@
+//! ressac.toml: parse it, point at the line that is wrong, lint it, explain it.

@@ -1,0 +1,1 @@
+//! Durable delivery: an API that accepts, lanes that deliver.

@@ -1,0 +1,1 @@
+//! The outbox of Ressac: one trait, SQLite underneath.
