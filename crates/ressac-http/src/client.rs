@@ -1,0 +1,190 @@
+//! The client: one call, one attempt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use tokio::time::Instant;
+
+use crate::config::{ClientConfig, ConfigError};
+use crate::connect::connect;
+use crate::exchange::{Answer, Connection};
+use crate::failure::{Failure, FailureKind, Sent};
+use crate::pool::Pool;
+use crate::reply::Reply;
+use crate::target::{Origin, Prepared};
+use crate::tls::{self, Connector};
+
+/// The longest time limit of an attempt: a day. A clock cannot count to any `Duration`.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// An HTTP/1.1 client that makes one attempt and says what it knows about it. It follows no
+/// redirect, reads no proxy variable, keeps no cookie, and retries nothing that was sent.
+///
+/// A clone shares the connections. Dropping the future of [`send`](Self::send) closes the
+/// connection it used.
+///
+/// ```
+/// use std::time::Duration;
+/// use bytes::Bytes;
+/// use ressac_http::{Client, ClientConfig, FailureKind, Sent};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A port that nobody listens on.
+/// let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+///
+/// let client = Client::new(ClientConfig::default())?;
+/// let request = http::Request::post(format!("http://127.0.0.1:{port}/orders"))
+///     .header("Idempotency-Key", "0197")
+///     .body(Bytes::from_static(b"{}"))?;
+/// let failure = client.send(request, Duration::from_secs(10)).await.unwrap_err();
+/// assert_eq!(failure.kind, FailureKind::Refused);
+/// assert_eq!(failure.sent, Sent::NotSent);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: ClientConfig,
+    tls: Connector,
+    pool: Arc<Pool>,
+}
+
+impl Client {
+    /// A client with these settings. Reads the platform's certificate authorities, which takes
+    /// some milliseconds: build one and clone it.
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot work, or PEM text that is none. Missing platform authorities are no
+    /// error here, so that plain `http` works without them; `https` then fails as
+    /// [`FailureKind::Invalid`].
+    pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let tls = tls::connector(&config.tls)?;
+        let pool = Arc::new(Pool::new(config.idle_timeout, config.max_idle_per_host));
+        Ok(Self {
+            inner: Arc::new(Inner { config, tls, pool }),
+        })
+    }
+
+    /// Makes one attempt, which ends within `timeout` (at most a day) from name lookup to the
+    /// last byte of the body. Needs a running Tokio runtime with time and I/O.
+    ///
+    /// A pooled connection that turns out dead with nothing sent is replaced by a fresh one,
+    /// once, within the same attempt.
+    ///
+    /// # Errors
+    ///
+    /// No whole reply came; [`Failure::sent`] says what that proves. A reply of any status is no
+    /// failure here.
+    pub async fn send(&self, request: Request<Bytes>, timeout: Duration) -> Result<Reply, Failure> {
+        let start = Instant::now();
+        let mut outcome = self
+            .attempt(request, start, start + timeout.min(LONGEST))
+            .await;
+        if let Err(failure) = &mut outcome {
+            failure.elapsed = start.elapsed();
+            tracing::debug!(
+                kind = %failure.kind,
+                sent = failure.sent.as_str(),
+                bytes_written = failure.bytes_written,
+                "attempt failed: {failure}"
+            );
+        }
+        outcome
+    }
+
+    async fn attempt(
+        &self,
+        request: Request<Bytes>,
+        start: Instant,
+        deadline: Instant,
+    ) -> Result<Reply, Failure> {
+        let Prepared { origin, request } = Prepared::new(request)
+            .map_err(|error| Failure::not_sent(FailureKind::Invalid, error.to_string()))?;
+        if let Some(pooled) = self.inner.pool.take(&origin) {
+            match self
+                .exchange(&origin, pooled, request.clone(), deadline)
+                .await
+            {
+                Err(failure) if was_dead(&failure) => {
+                    tracing::debug!(%origin, "a pooled connection had died, nothing was sent");
+                }
+                Ok(reply) => {
+                    return Ok(Reply {
+                        reused_connection: true,
+                        ..reply.at(start)
+                    });
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        let fresh = self.open(&origin, deadline).await?;
+        self.exchange(&origin, fresh, request, deadline)
+            .await
+            .map(|reply| reply.at(start))
+    }
+
+    async fn open(&self, origin: &Origin, deadline: Instant) -> Result<Connection, Failure> {
+        let Inner { config, tls, .. } = &*self.inner;
+        let limit = Instant::now() + config.connect_timeout.min(LONGEST);
+        let dialled = connect(origin, &config.address_policy, tls, deadline.min(limit)).await?;
+        Connection::open(dialled, config.max_response_head).await
+    }
+
+    async fn exchange(
+        &self,
+        origin: &Origin,
+        connection: Connection,
+        request: Request<Bytes>,
+        deadline: Instant,
+    ) -> Result<Reply, Failure> {
+        let remote = connection.remote;
+        let max_body = self.inner.config.max_response_body;
+        let answer = connection.exchange(request, max_body, deadline).await?;
+        let Answer {
+            status,
+            headers,
+            body,
+            body_limit_hit,
+            sent_at,
+            replied_at,
+            reusable,
+        } = answer;
+        if let Some(connection) = reusable {
+            self.inner.pool.put(origin, connection);
+        }
+        Ok(Reply {
+            status,
+            headers,
+            body,
+            body_limit_hit,
+            reused_connection: false,
+            elapsed: Duration::ZERO,
+            sent_at,
+            replied_at,
+            remote,
+        })
+    }
+}
+
+impl Reply {
+    fn at(mut self, start: Instant) -> Self {
+        self.elapsed = start.elapsed();
+        self
+    }
+}
+
+/// A failure that says nothing about the partner as it is now: the connection was dead, and not
+/// a byte went out.
+fn was_dead(failure: &Failure) -> bool {
+    failure.sent == Sent::NotSent && failure.kind != FailureKind::Timeout
+}

@@ -1,0 +1,160 @@
+//! TLS: whom to trust, and what a failed handshake means.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::WantsClientCert;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{AlertDescription, ClientConfig, ConfigBuilder, RootCertStore};
+use rustls_platform_verifier::Verifier;
+
+use crate::config::{ClientCertificate, ConfigError, TlsConfig};
+use crate::failure::FailureKind;
+use crate::target::Host;
+
+/// What `https` needs, or why it cannot work on this machine: a client that only speaks `http`
+/// must not fail for want of certificates.
+pub(crate) type Connector = Result<Arc<ClientConfig>, String>;
+
+pub(crate) fn connector(config: &TlsConfig) -> Result<Connector, ConfigError> {
+    let extra = certificates(&config.extra_ca_pem, "extra_ca_pem")?;
+    if !config.platform_roots && extra.is_empty() {
+        return Err(ConfigError::new(
+            "platform_roots is off and extra_ca_pem is empty: no partner could be trusted",
+        ));
+    }
+    let wants_identity = match trust(config, extra)? {
+        Ok(builder) => builder,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut tls = match &config.client_certificate {
+        None => wants_identity.with_no_client_auth(),
+        Some(certificate) => identity(wants_identity, certificate)?,
+    };
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Ok(Arc::new(tls)))
+}
+
+type WantsIdentity = ConfigBuilder<ClientConfig, WantsClientCert>;
+
+fn trust(
+    config: &TlsConfig,
+    extra: Vec<CertificateDer<'static>>,
+) -> Result<Result<WantsIdentity, String>, ConfigError> {
+    // Passed by hand: a process default may be missing, or somebody else's.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ConfigError::new(format!("TLS cannot be set up: {error}")))?;
+
+    let mut own = RootCertStore::empty();
+    for certificate in extra.iter().cloned() {
+        own.add(certificate).map_err(|error| {
+            ConfigError::new(format!(
+                "extra_ca_pem holds a certificate that is none: {error}"
+            ))
+        })?;
+    }
+    if !config.platform_roots {
+        return Ok(Ok(builder.with_root_certificates(own)));
+    }
+    Ok(match Verifier::new_with_extra_roots(extra, provider) {
+        Ok(verifier) => Ok(builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))),
+        Err(error) => Err(format!(
+            "the certificate authorities of this machine cannot be used ({error}); install them, \
+             or name one as extra CA"
+        )),
+    })
+}
+
+fn identity(
+    builder: WantsIdentity,
+    certificate: &ClientCertificate,
+) -> Result<ClientConfig, ConfigError> {
+    let chain = certificates(&certificate.chain_pem, "the client certificate")?;
+    if chain.is_empty() {
+        return Err(ConfigError::new(
+            "the client certificate's PEM holds no certificate",
+        ));
+    }
+    // The key's own error is not repeated: it may quote the text it failed on.
+    let key = PrivateKeyDer::from_pem_slice(&certificate.key_pem)
+        .map_err(|_| ConfigError::new("the client certificate's key is no PEM private key"))?;
+    builder.with_client_auth_cert(chain, key).map_err(|error| {
+        ConfigError::new(format!(
+            "the client certificate and its key do not work: {error}"
+        ))
+    })
+}
+
+fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let found = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| ConfigError::new(format!("{what} is no PEM text: {error}")))?;
+    if found.is_empty() && !pem.iter().all(u8::is_ascii_whitespace) {
+        return Err(ConfigError::new(format!(
+            "{what} holds no CERTIFICATE block"
+        )));
+    }
+    Ok(found)
+}
+
+pub(crate) fn server_name(host: &Host) -> Option<ServerName<'static>> {
+    match host {
+        Host::Ip(address) => Some(ServerName::IpAddress(address.to_canonical().into())),
+        Host::Name(name) => ServerName::try_from(name.trim_end_matches('.').to_owned()).ok(),
+    }
+}
+
+/// Which kind of failure a handshake that ended in `error` is.
+pub(crate) fn handshake_failure(error: &io::Error) -> FailureKind {
+    if is_certificate_fault(error) {
+        FailureKind::Certificate
+    } else {
+        FailureKind::Tls
+    }
+}
+
+/// Whether a certificate is to blame: the partner's, as we judge it, or ours, as the partner
+/// said in an alert. With TLS 1.3 the alert about ours comes after our side of the handshake, and
+/// after the request; still no HTTP server sees a request whose client was not accepted.
+pub(crate) fn is_certificate_fault(error: &(dyn StdError + 'static)) -> bool {
+    match find(error) {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => true,
+        Some(rustls::Error::AlertReceived(alert)) => matches!(
+            alert,
+            AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::CertificateRequired
+                | AlertDescription::NoCertificate
+                | AlertDescription::UnknownCA
+                | AlertDescription::AccessDenied
+        ),
+        _ => false,
+    }
+}
+
+/// The TLS error somewhere in a chain; `io::Error` hides what it wraps from `source`.
+fn find<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
