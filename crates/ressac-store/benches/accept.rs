@@ -1,0 +1,2 @@
+//! Accepts per second.
+fn main() {}

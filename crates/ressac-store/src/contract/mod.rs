@@ -1,0 +1,1 @@
+//! The tests every store must pass.
