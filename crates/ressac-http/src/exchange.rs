@@ -146,7 +146,7 @@ impl Connection {
         let mut failure = self.failed(kind, message, before).await;
         if returned {
             failure.sent = Sent::NotSent;
-        } else if kind == FailureKind::Certificate {
+        } else if matches!(kind, FailureKind::Certificate | FailureKind::Tls) {
             failure.sent = failure.sent.min(Sent::NotProcessed);
         }
         failure
@@ -245,11 +245,15 @@ async fn drain(mut body: Incoming) -> Option<()> {
 /// What kind of end this was, before a reply's head was there. It says nothing about processing:
 /// a reset reads the same whether the partner saw nothing or did everything.
 fn classify(error: &hyper::Error) -> (FailureKind, &'static str) {
-    if tls::is_certificate_fault(error) {
-        return (
-            FailureKind::Certificate,
-            "the partner refused our certificate",
-        );
+    match tls::refusal(error) {
+        Some(FailureKind::Certificate) => {
+            return (
+                FailureKind::Certificate,
+                "the partner refused our certificate",
+            );
+        }
+        Some(kind) => return (kind, "the partner refused the TLS handshake"),
+        None => {}
     }
     if error.is_parse_too_large() {
         return (FailureKind::Malformed, "the reply's head is over the limit");

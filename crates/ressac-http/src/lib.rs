@@ -25,6 +25,7 @@ mod config;
 mod connect;
 mod exchange;
 mod failure;
+mod outcome;
 mod pool;
 mod reply;
 mod target;

@@ -112,32 +112,38 @@ pub(crate) fn server_name(host: &Host) -> Option<ServerName<'static>> {
 
 /// Which kind of failure a handshake that ended in `error` is.
 pub(crate) fn handshake_failure(error: &io::Error) -> FailureKind {
-    if is_certificate_fault(error) {
-        FailureKind::Certificate
-    } else {
-        FailureKind::Tls
-    }
+    refusal(error).unwrap_or(FailureKind::Tls)
 }
 
-/// Whether a certificate is to blame: the partner's, as we judge it, or ours, as the partner
-/// said in an alert. With TLS 1.3 the alert about ours comes after our side of the handshake, and
-/// after the request; still no HTTP server sees a request whose client was not accepted.
-pub(crate) fn is_certificate_fault(error: &(dyn StdError + 'static)) -> bool {
-    match find(error) {
-        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => true,
-        Some(rustls::Error::AlertReceived(alert)) => matches!(
-            alert,
+/// Whether an error says that one side refused the handshake: [`FailureKind::Certificate`] where
+/// a certificate is to blame (the partner's, as we judge it, or ours, as it said in an alert),
+/// [`FailureKind::Tls`] for what else only a handshake can fail with.
+///
+/// With TLS 1.3 the alert about our side comes after we have finished, and after the request.
+/// Still no HTTP server sees a request whose client was not accepted, and we offer no later
+/// authentication (RFC 8446 §4.6.2, §6.2).
+pub(crate) fn refusal(error: &(dyn StdError + 'static)) -> Option<FailureKind> {
+    match find(error)? {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            Some(FailureKind::Certificate)
+        }
+        rustls::Error::AlertReceived(
             AlertDescription::BadCertificate
-                | AlertDescription::UnsupportedCertificate
-                | AlertDescription::CertificateRevoked
-                | AlertDescription::CertificateExpired
-                | AlertDescription::CertificateUnknown
-                | AlertDescription::CertificateRequired
-                | AlertDescription::NoCertificate
-                | AlertDescription::UnknownCA
-                | AlertDescription::AccessDenied
-        ),
-        _ => false,
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateRequired
+            | AlertDescription::NoCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied,
+        ) => Some(FailureKind::Certificate),
+        rustls::Error::AlertReceived(
+            AlertDescription::DecryptError
+            | AlertDescription::HandshakeFailure
+            | AlertDescription::InsufficientSecurity,
+        ) => Some(FailureKind::Tls),
+        _ => None,
     }
 }
 

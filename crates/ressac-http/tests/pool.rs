@@ -129,6 +129,17 @@ async fn ex_3_a_reused_connection_that_ends_after_the_request_is_not_sent_again(
 
 #[tokio::test]
 async fn px_2_unread_input_closes_the_connection() {
+    unread_input().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn px_2_unread_input_closes_the_connection_with_threads() {
+    for _ in 0..20 {
+        unread_input().await;
+    }
+}
+
+async fn unread_input() {
     // A second reply nobody asked for must never become the answer to the next request.
     let partner = Partner::new(|_, mut socket| async move {
         let mut twice = OK.to_vec();

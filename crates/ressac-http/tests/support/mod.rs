@@ -1,6 +1,8 @@
 //! A partner scripted by hand: raw sockets, so that a fault is what it says.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod tls;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
