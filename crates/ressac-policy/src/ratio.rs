@@ -137,18 +137,19 @@ impl Rate {
         self.millionths as f64 / ONE as f64 / (self.period_nanos as f64 / 1e9)
     }
 
-    /// Millionths that come in `elapsed` nanoseconds, and the nanoseconds too few for one more.
-    pub(crate) const fn accrued(self, elapsed: u64) -> (u64, u64) {
-        let product = elapsed as u128 * self.millionths as u128;
+    /// Millionths that come in `elapsed` nanoseconds, and what is carried to the next call so that
+    /// nothing is ever lost to rounding, however time is cut up.
+    pub(crate) const fn accrued(self, elapsed: u64, carried: u64) -> (u64, u64) {
+        let product = (elapsed as u128 * self.millionths as u128).saturating_add(carried as u128);
         let whole = product / self.period_nanos as u128;
-        let left = product % self.period_nanos as u128 / self.millionths as u128;
+        let rest = (product % self.period_nanos as u128) as u64;
         (
             if whole > u64::MAX as u128 {
                 u64::MAX
             } else {
                 whole as u64
             },
-            left as u64,
+            rest,
         )
     }
 
@@ -189,11 +190,11 @@ mod tests {
         let rate = Rate::new(100_000, Duration::from_secs(1)).unwrap();
         let (mut sum, mut carried) = (0, 0);
         for _ in 0..1_000 {
-            let (whole, left) = rate.accrued(1_000_003 + carried);
+            let (whole, rest) = rate.accrued(1_000_003, carried);
             sum += whole;
-            carried = left;
+            carried = rest;
         }
-        assert_eq!(sum, rate.accrued(1_000_003_000).0);
+        assert_eq!((sum, carried), rate.accrued(1_000_003_000, 0));
     }
 
     #[test]

@@ -1,0 +1,525 @@
+//! The gate before a partner: its breaker, the holds its hints ask for, and its suspension.
+//!
+//! One state machine for the three, because they say the same: nothing now; one, or a few, when
+//! the time has come; then more and more. Where two of them speak at once the later moment and the
+//! smaller number hold.
+//!
+//! ```text
+//!             enough failures · a hint · permanent failures that concern the partner
+//!   closed ───────────────────────────────────────────────────────────► open until t
+//!     ▲                                                                    │  t has come and
+//!     │ all probes succeed: the drain is paced                             │  somebody asks
+//!     └───────────────────────────── half-open ◄───────────────────────────┘
+//!                                        │ one fails: open again, for longer
+//!                                        └───────────────────────────────► open until t'
+//! ```
+
+use core::time::Duration;
+
+use rand_core::Rng;
+
+use crate::decision::Because;
+use crate::policy::BreakerConfig;
+use crate::problems::MAX_PROBES;
+use crate::random;
+use crate::ratio::ONE;
+use crate::time::{Timestamp, nanos};
+use crate::verdict::Health;
+use crate::window::Calls;
+
+/// Why the gate is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Cause {
+    /// Too many failures or slow calls.
+    Breaker,
+    /// A hint: the partner named the time.
+    Hold,
+    /// Permanent failures in a row that concern the partner; only a probe, or an operator, ends it.
+    Suspension,
+}
+
+impl Cause {
+    pub(crate) const fn because(self) -> Because {
+        match self {
+            Cause::Breaker => Because::Breaker,
+            Cause::Hold => Because::Hold,
+            Cause::Suspension => Because::Suspension,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Phase {
+    Closed,
+    Open {
+        until: Timestamp,
+        cause: Cause,
+        probes: u8,
+    },
+    HalfOpen {
+        cause: Cause,
+        probes: u8,
+        succeeded: u8,
+        places: [Timestamp; MAX_PROBES as usize],
+    },
+}
+
+/// How the gate stands, for logs and the dashboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// Everything passes, paced for a while after it closed.
+    Closed,
+    /// Nothing passes before this moment.
+    Open {
+        /// The moment.
+        until: Timestamp,
+        /// Why.
+        cause: Cause,
+    },
+    /// A few probes pass.
+    HalfOpen {
+        /// Why it was open.
+        cause: Cause,
+    },
+}
+
+impl GateState {
+    /// `closed`, `open` or `half_open`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            GateState::Closed => "closed",
+            GateState::Open { .. } => "open",
+            GateState::HalfOpen { .. } => "half_open",
+        }
+    }
+}
+
+/// The leave to pass, to be shown again when the call is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    generation: u32,
+    place: u8,
+    expires: Timestamp,
+}
+
+const NO_PLACE: u8 = u8::MAX;
+
+impl Pass {
+    /// A pass that nobody remembers: its holder's word changes nothing.
+    pub(crate) const LOST: Pass = Pass {
+        generation: u32::MAX,
+        place: NO_PLACE,
+        expires: Timestamp::ZERO,
+    };
+
+    pub(crate) const fn is_probe(self) -> bool {
+        self.place != NO_PLACE
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Gate {
+    phase: Phase,
+    /// Counts the changes of phase: what was admitted in an earlier one no longer counts.
+    generation: u32,
+    /// How often in a row it opened by itself, for the growth of the open time.
+    openings: u32,
+    consecutive: u32,
+    calls: Calls,
+    ramp: Option<Ramp>,
+    /// Drawn when a hold begins, so that hints that prolong it do not draw again.
+    hold_jitter: u64,
+}
+
+/// The paced drain after closing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Ramp {
+    started: Timestamp,
+    next: Timestamp,
+}
+
+/// After so many doublings the ramp is over: a thousand times the rate it began with.
+const RAMP_STEPS: u64 = 10;
+
+impl Gate {
+    pub(crate) fn new(config: &BreakerConfig, now: Timestamp) -> Self {
+        Gate {
+            phase: Phase::Closed,
+            generation: 0,
+            openings: 0,
+            consecutive: 0,
+            calls: Calls::new(config.window, now),
+            ramp: None,
+            hold_jitter: 0,
+        }
+    }
+
+    /// Counts over another window from now on.
+    pub(crate) fn count_over(&mut self, window: crate::policy::CallWindow, now: Timestamp) {
+        self.calls = Calls::new(window, now);
+    }
+
+    pub(crate) fn state(&self) -> GateState {
+        match self.phase {
+            Phase::Closed => GateState::Closed,
+            Phase::Open { until, cause, .. } => GateState::Open { until, cause },
+            Phase::HalfOpen { cause, .. } => GateState::HalfOpen { cause },
+        }
+    }
+
+    pub(crate) fn failures(&self, now: Timestamp) -> (u32, u32) {
+        let tally = self.calls.peek(now);
+        (tally.failures, tally.calls)
+    }
+
+    /// When the next may pass, and what it waits for until then. Changes nothing (BR-4). For
+    /// half-open with all places taken the moment is when the first of them expires.
+    #[inline]
+    pub(crate) fn ready_at(&self, now: Timestamp) -> (Timestamp, Because) {
+        match &self.phase {
+            Phase::Closed => (
+                self.ramp.map_or(Timestamp::ZERO, |ramp| ramp.next),
+                Because::Ramp,
+            ),
+            Phase::Open { until, cause, .. } => (*until, cause.because()),
+            Phase::HalfOpen {
+                cause,
+                probes,
+                succeeded,
+                places,
+            } => {
+                let open = places.iter().filter(|expires| **expires > now);
+                if open.clone().count() + usize::from(*succeeded) < usize::from(*probes) {
+                    return (Timestamp::ZERO, cause.because());
+                }
+                (
+                    open.min().copied().unwrap_or(Timestamp::ZERO),
+                    Because::Probe,
+                )
+            }
+        }
+    }
+
+    /// Lets one pass; `ready_at` must have said that it may. `limit` is the longest it will take.
+    #[inline]
+    pub(crate) fn admit(
+        &mut self,
+        config: &BreakerConfig,
+        now: Timestamp,
+        limit: Duration,
+        interval: u64,
+    ) -> Pass {
+        if let Phase::Closed = self.phase {
+            if self.ramp.is_some() {
+                self.pace(config, now, interval);
+            }
+            return Pass {
+                generation: self.generation,
+                place: NO_PLACE,
+                expires: Timestamp::MAX,
+            };
+        }
+        self.admit_probe(now + config.probe_timeout.max(limit))
+    }
+
+    #[cold]
+    fn admit_probe(&mut self, expires: Timestamp) -> Pass {
+        if let Phase::Open { cause, probes, .. } = self.phase {
+            self.turn(Phase::HalfOpen {
+                cause,
+                probes,
+                succeeded: 0,
+                places: [Timestamp::ZERO; MAX_PROBES as usize],
+            });
+        }
+        let generation = self.generation;
+        let Phase::HalfOpen { places, .. } = &mut self.phase else {
+            return Pass::LOST;
+        };
+        // The place that has been free for longest, or whose holder has been silent for longest.
+        let mut oldest = 0;
+        for (index, place) in places.iter().enumerate() {
+            if *place < places[oldest] {
+                oldest = index;
+            }
+        }
+        places[oldest] = expires;
+        Pass {
+            generation,
+            place: oldest as u8,
+            expires,
+        }
+    }
+
+    /// After closing: one, then one more after the interval of the step that has been reached.
+    fn pace(&mut self, config: &BreakerConfig, now: Timestamp, limit: u64) {
+        let Some(ramp) = self.ramp else { return };
+        let step = nanos(now.since(ramp.started)) / nanos(config.ramp_step).max(1);
+        let interval = config.ramp_start.interval_nanos() >> step.min(63);
+        self.ramp = (step < RAMP_STEPS && interval > limit).then(|| Ramp {
+            next: now.plus_nanos(interval),
+            ..ramp
+        });
+    }
+
+    /// What became of a call. A word about a call of an earlier phase, or of a probe whose place
+    /// had been given away, changes nothing.
+    #[inline]
+    pub(crate) fn settle<R: Rng + ?Sized>(
+        &mut self,
+        config: &BreakerConfig,
+        enabled: bool,
+        now: Timestamp,
+        pass: Pass,
+        call: Call,
+        rng: &mut R,
+    ) {
+        if pass.generation != self.generation {
+            return;
+        }
+        if let Phase::Closed = self.phase {
+            if enabled && call.health != Health::Neutral {
+                self.count(config, now, call, rng);
+            }
+            return;
+        }
+        self.settle_probe(config, enabled, now, pass, call, rng);
+    }
+
+    #[inline]
+    fn count<R: Rng + ?Sized>(
+        &mut self,
+        config: &BreakerConfig,
+        now: Timestamp,
+        call: Call,
+        rng: &mut R,
+    ) {
+        let failed = call.health == Health::Bad;
+        let slow = config.slow_rate.is_some() && call.took >= config.slow_call;
+        self.consecutive = if failed {
+            self.consecutive.saturating_add(1)
+        } else {
+            0
+        };
+        let tally = self.calls.record(now, failed, slow);
+        if !failed && !slow {
+            return;
+        }
+        let share = |part: u32, rate: Option<crate::ratio::Ratio>| {
+            rate.is_some_and(|rate| {
+                u64::from(part) * ONE >= u64::from(rate.millionths()) * u64::from(tally.calls)
+            })
+        };
+        let by_rate = tally.calls >= config.min_calls
+            && (share(tally.failures, config.failure_rate) || share(tally.slow, config.slow_rate));
+        let in_a_row = config
+            .consecutive
+            .is_some_and(|limit| self.consecutive >= limit);
+        if by_rate || in_a_row {
+            self.open(config, now, rng);
+        }
+    }
+
+    #[cold]
+    fn settle_probe<R: Rng + ?Sized>(
+        &mut self,
+        config: &BreakerConfig,
+        enabled: bool,
+        now: Timestamp,
+        pass: Pass,
+        call: Call,
+        rng: &mut R,
+    ) {
+        let Phase::HalfOpen {
+            cause,
+            probes,
+            succeeded,
+            places,
+        } = &mut self.phase
+        else {
+            return;
+        };
+        let Some(place) = places.get_mut(usize::from(pass.place)) else {
+            return;
+        };
+        if *place != pass.expires {
+            return;
+        }
+        *place = Timestamp::ZERO;
+        match call.health {
+            Health::Neutral => {}
+            _ if call.suspect && *cause == Cause::Suspension => self.suspend(config, now, rng),
+            Health::Good => {
+                *succeeded += 1;
+                if *succeeded >= *probes {
+                    self.close(config, enabled, now);
+                }
+            }
+            // The partner named a new time itself: the hold that follows says all there is to say.
+            Health::Bad if *cause == Cause::Hold && call.hinted => {}
+            Health::Bad => self.open(config, now, rng),
+        }
+    }
+
+    fn close(&mut self, config: &BreakerConfig, enabled: bool, now: Timestamp) {
+        self.turn(Phase::Closed);
+        self.openings = 0;
+        self.consecutive = 0;
+        self.calls.clear(now);
+        let first = config.ramp_start.interval_nanos();
+        self.ramp = enabled.then(|| Ramp {
+            started: now,
+            next: now.plus_nanos(first),
+        });
+    }
+
+    /// Opens for a time that doubles while probes fail, drawn to either side of it.
+    #[cold]
+    fn open<R: Rng + ?Sized>(&mut self, config: &BreakerConfig, now: Timestamp, rng: &mut R) {
+        let until = now.plus_nanos(self.open_nanos(config, rng));
+        self.openings = self.openings.saturating_add(1);
+        self.turn(Phase::Open {
+            until,
+            cause: Cause::Breaker,
+            probes: config.probes,
+        });
+    }
+
+    fn open_nanos<R: Rng + ?Sized>(&self, config: &BreakerConfig, rng: &mut R) -> u64 {
+        let jitter = u64::from(config.open_jitter.millionths()).min(ONE);
+        // The middle is capped so that the draw never passes open_max, and stays a draw there.
+        let highest =
+            u128::from(nanos(config.open_max)) * u128::from(ONE) / u128::from(ONE + jitter);
+        let doubled = nanos(config.open).saturating_mul(1 << self.openings.min(40));
+        let middle = u128::from(doubled).min(highest) as u64;
+        let half = (u128::from(middle) * u128::from(jitter) / u128::from(ONE)) as u64;
+        (middle - half)
+            .saturating_add(random::up_to(rng, half.saturating_mul(2)))
+            .max(1)
+    }
+
+    /// The partner asked for nothing before `floor` has passed. With `spread` on top, so that many
+    /// senders told the same second do not send their probes in it.
+    pub(crate) fn hold<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        floor: Duration,
+        spread: u64,
+        rng: &mut R,
+    ) {
+        let holding = matches!(
+            self.phase,
+            Phase::Open {
+                cause: Cause::Hold,
+                ..
+            }
+        );
+        if !holding {
+            self.hold_jitter = rng.next_u64();
+        }
+        let end = (now + floor).plus_nanos(random::scale(self.hold_jitter, spread));
+        match &mut self.phase {
+            Phase::Open {
+                until,
+                cause,
+                probes,
+            } => {
+                if end > *until && *cause == Cause::Breaker {
+                    *cause = Cause::Hold;
+                }
+                *until = end.max(*until);
+                *probes = 1;
+            }
+            Phase::HalfOpen {
+                cause: Cause::Suspension,
+                ..
+            } => {
+                self.turn(Phase::Open {
+                    until: end,
+                    cause: Cause::Suspension,
+                    probes: 1,
+                });
+            }
+            Phase::Closed | Phase::HalfOpen { .. } => {
+                self.turn(Phase::Open {
+                    until: end,
+                    cause: Cause::Hold,
+                    probes: 1,
+                });
+            }
+        }
+    }
+
+    /// Only a slow probe passes from now on, until one succeeds.
+    #[cold]
+    pub(crate) fn suspend<R: Rng + ?Sized>(
+        &mut self,
+        config: &BreakerConfig,
+        now: Timestamp,
+        rng: &mut R,
+    ) {
+        let longest = nanos(config.open_max);
+        let until = now.plus_nanos(longest / 2 + random::up_to(rng, longest / 2));
+        self.turn(Phase::Open {
+            until,
+            cause: Cause::Suspension,
+            probes: 1,
+        });
+    }
+
+    /// An operator has mended the cause: the next attempt is a probe, now.
+    pub(crate) fn resume(&mut self, now: Timestamp) {
+        if let Phase::Open {
+            cause: Cause::Suspension,
+            ..
+        }
+        | Phase::HalfOpen {
+            cause: Cause::Suspension,
+            ..
+        } = self.phase
+        {
+            self.turn(Phase::Open {
+                until: now,
+                cause: Cause::Suspension,
+                probes: 1,
+            });
+        }
+    }
+
+    /// This process starts anew: nobody is out any more.
+    pub(crate) fn forget_calls(&mut self, now: Timestamp) {
+        if let Phase::HalfOpen { cause, probes, .. } = self.phase {
+            self.turn(Phase::Open {
+                until: now,
+                cause,
+                probes,
+            });
+        } else {
+            self.generation = self.generation.wrapping_add(1);
+        }
+    }
+
+    fn turn(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.ramp = None;
+        // Skips the generation of passes that were lost.
+        self.generation = (self.generation.wrapping_add(1)) % u32::MAX;
+    }
+}
+
+/// What a call tells the gate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) health: Health,
+    pub(crate) took: Duration,
+    /// It came with a hint that holds the partner.
+    pub(crate) hinted: bool,
+    /// A permanent failure that concerns the partner, not the message.
+    pub(crate) suspect: bool,
+}

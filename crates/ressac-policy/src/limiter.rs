@@ -1,0 +1,222 @@
+//! The limiter: how many attempts at a time, and how fast, as far as the partner bears it.
+//!
+//! The rate is a GCRA (generic cell rate algorithm, ITU-T I.371): one number, the theoretical
+//! arrival time of the next attempt. Both limits adapt: a 429 multiplies them, success gives them
+//! back bit by bit (AIMD).
+
+use crate::decision::Because;
+use crate::policy::LimitConfig;
+use crate::ratio::ONE;
+use crate::time::Timestamp;
+
+/// A 429 in the same second as the last that counted says the same thing again. Fixed, so that it
+/// never hangs on the length of a hint (LI-1).
+const COOLDOWN_NANOS: u64 = 1_000_000_000;
+/// However often 429 comes, a hundredth of the limit stays.
+const LEAST_SHARE: u64 = 10_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Limiter {
+    /// When the next attempt is due at the exact rate.
+    next: Timestamp,
+    /// The share of the limit that is allowed now, in millionths.
+    share: u64,
+    lowered_at: Timestamp,
+    raised_at: Timestamp,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    in_flight: u32,
+}
+
+impl Limiter {
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Limiter {
+            next: now,
+            share: ONE,
+            lowered_at: Timestamp::ZERO,
+            raised_at: Timestamp::ZERO,
+            in_flight: 0,
+        }
+    }
+
+    pub(crate) const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// The share of the configured limits in force, in millionths.
+    pub(crate) const fn share(&self) -> u64 {
+        self.share
+    }
+
+    /// When the next may go, and what it waits for until then. [`Timestamp::MAX`] means: when one
+    /// of those in flight has ended.
+    #[inline]
+    pub(crate) fn ready_at(&self, config: &LimitConfig) -> (Timestamp, Because) {
+        if let Some(most) = config.concurrency
+            && u64::from(self.in_flight) >= (u64::from(most) * self.share / ONE).max(1)
+        {
+            return (Timestamp::MAX, Because::Concurrency);
+        }
+        let Some(interval) = self.interval(config) else {
+            return (Timestamp::ZERO, Because::Rate);
+        };
+        let early = interval.saturating_mul(u64::from(config.burst.max(1) - 1));
+        (
+            Timestamp::from_nanos(self.next.as_nanos().saturating_sub(early)),
+            Because::Rate,
+        )
+    }
+
+    /// One goes.
+    #[inline]
+    pub(crate) fn admit(&mut self, config: &LimitConfig, now: Timestamp) {
+        self.in_flight += 1;
+        if let Some(interval) = self.interval(config) {
+            // `next` never goes back, even where the clock does (LI-2).
+            self.next = self.next.max(now).plus_nanos(interval);
+        }
+    }
+
+    /// One has ended.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// The partner asked for less.
+    pub(crate) fn on_throttled(&mut self, config: &LimitConfig, now: Timestamp) {
+        if now.since(self.lowered_at).as_nanos() >= u128::from(COOLDOWN_NANOS) {
+            self.share = config.decrease.of(self.share).max(LEAST_SHARE);
+            self.lowered_at = now;
+            self.raised_at = self.raised_at.max(now);
+        }
+    }
+
+    /// The partner took one: a little more may come, by the time since it last could.
+    #[inline]
+    pub(crate) fn on_success(&mut self, config: &LimitConfig, now: Timestamp) {
+        if self.share < ONE {
+            let elapsed = now.as_nanos().saturating_sub(self.raised_at.as_nanos());
+            let more = u128::from(elapsed.min(COOLDOWN_NANOS))
+                * u128::from(config.increase.millionths())
+                / u128::from(COOLDOWN_NANOS);
+            if more > 0 {
+                self.share = (self.share + more as u64).min(ONE);
+                self.raised_at = self.raised_at.max(now);
+            }
+        }
+    }
+
+    /// The time between two at the rate in force; zero where there is none.
+    pub(crate) fn interval_nanos(&self, config: &LimitConfig) -> u64 {
+        self.interval(config).unwrap_or(0)
+    }
+
+    #[inline]
+    fn interval(&self, config: &LimitConfig) -> Option<u64> {
+        let interval = config.rate?.interval_nanos();
+        if self.share == ONE {
+            return Some(interval);
+        }
+        Some((u128::from(interval) * u128::from(ONE) / u128::from(self.share)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ratio::Rate;
+
+    fn config() -> LimitConfig {
+        LimitConfig {
+            rate: Some(Rate::per_second(10)),
+            ..LimitConfig::default()
+        }
+    }
+
+    fn ms(ms: u64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn the_rate_is_kept_and_a_burst_allowed() {
+        let config = LimitConfig {
+            burst: 3,
+            ..config()
+        };
+        let mut limiter = Limiter::new(ms(0));
+        let mut sent = 0;
+        for now in 0..1_000 {
+            while limiter.ready_at(&config).0 <= ms(now) {
+                limiter.admit(&config, ms(now));
+                limiter.release();
+                sent += 1;
+            }
+        }
+        assert_eq!(sent, 10 + 2);
+    }
+
+    #[test]
+    fn li_1_the_limit_moves_again_while_429s_with_long_hints_go_on() {
+        let config = config();
+        let mut limiter = Limiter::new(ms(0));
+        for second in 0..20 {
+            limiter.on_throttled(&config, ms(1_000 + second * 1_000));
+        }
+        assert_eq!(limiter.share(), LEAST_SHARE);
+        for second in 21..46 {
+            limiter.on_success(&config, ms(second * 1_000));
+        }
+        assert_eq!(limiter.share(), ONE);
+    }
+
+    #[test]
+    fn one_burst_of_429s_counts_once() {
+        let config = config();
+        let mut limiter = Limiter::new(ms(0));
+        for _ in 0..50 {
+            limiter.on_throttled(&config, ms(1_010));
+        }
+        assert_eq!(limiter.share(), 700_000);
+    }
+
+    #[test]
+    fn successes_in_between_do_not_shield_from_a_429() {
+        let config = config();
+        let mut limiter = Limiter::new(ms(0));
+        for tenth in 10..40 {
+            limiter.on_throttled(&config, ms(tenth * 100));
+            limiter.on_success(&config, ms(tenth * 100 + 50));
+        }
+        assert!(limiter.share() < 500_000, "{}", limiter.share());
+    }
+
+    #[test]
+    fn li_2_a_clock_that_steps_back_makes_no_room() {
+        let config = config();
+        let mut limiter = Limiter::new(ms(1_000));
+        limiter.admit(&config, ms(1_000));
+        let ready = limiter.ready_at(&config).0;
+        limiter.admit(&config, ms(10));
+        assert!(limiter.ready_at(&config).0 > ready);
+    }
+
+    #[test]
+    fn one_in_flight_is_always_allowed() {
+        let config = LimitConfig {
+            concurrency: Some(2),
+            rate: None,
+            ..config()
+        };
+        let mut limiter = Limiter::new(ms(0));
+        for second in 1..30 {
+            limiter.on_throttled(&config, ms(second * 1_000));
+        }
+        assert_eq!(limiter.ready_at(&config).0, Timestamp::ZERO);
+        limiter.admit(&config, ms(0));
+        assert_eq!(
+            limiter.ready_at(&config),
+            (Timestamp::MAX, Because::Concurrency)
+        );
+    }
+}
