@@ -123,14 +123,21 @@ impl Writer {
         let (given_up, mut rest): (Vec<_>, Vec<_>) =
             jobs.into_iter().partition(|job| no_space && job.intake());
         answer(given_up, &Err(error));
-        if !rest.is_empty() && self.transaction(&mut rest).is_ok() {
-            answer(rest, &Ok(()));
+        if rest.is_empty() {
             return;
         }
-        for job in rest {
-            let mut one = vec![job];
-            let result = self.transaction(&mut one);
-            answer(one, &result);
+        match self.transaction(&mut rest) {
+            Ok(()) => answer(rest, &Ok(())),
+            // The disk, or somebody who holds a lock: no single command is to blame, and each try may
+            // take as long as the last.
+            Err(error @ StoreError::Io { .. }) => answer(rest, &Err(error)),
+            Err(_) => {
+                for job in rest {
+                    let mut one = vec![job];
+                    let result = self.transaction(&mut one);
+                    answer(one, &result);
+                }
+            }
         }
     }
 
