@@ -1,0 +1,111 @@
+//! `outage = [{ from, to, clock, routes, do }]`.
+
+use super::parse::known_routes;
+use super::reader::{Doc, Res, Value};
+use super::{Outage, OutageAction, OutageClock, Scenario};
+use crate::notation;
+use crate::step::{Action, Reply, Times};
+
+const KEYS: &[&str] = &["from", "to", "clock", "routes", "do"];
+
+pub(super) fn parse(doc: Doc<'_>, v: &Value<'_>, scenario: &Scenario) -> Res<Vec<Outage>> {
+    doc.array(v, "outage")?
+        .iter()
+        .map(|item| one(doc, item, scenario))
+        .collect()
+}
+
+fn one(doc: Doc<'_>, item: &Value<'_>, scenario: &Scenario) -> Res<Outage> {
+    let t = doc.table(item, "outage")?;
+    doc.only(t, "outage", KEYS, &[])?;
+    let from = match t.get("from") {
+        Some(v) => doc.duration(v, "from")?,
+        None => std::time::Duration::ZERO,
+    };
+    let Some(to_value) = t.get("to") else {
+        return doc.err(item.span(), "an outage without an end", "add `to = \"7s\"`");
+    };
+    let to = doc.duration(to_value, "to")?;
+    if to <= from {
+        return doc.err(
+            to_value.span(),
+            "the outage ends before it begins",
+            "raise `to`",
+        );
+    }
+    let clock = match t.get("clock") {
+        None => OutageClock::Start,
+        Some(v) => match doc.str(v, "clock")? {
+            "start" => OutageClock::Start,
+            "first-request" => OutageClock::FirstRequest,
+            "barrier" => OutageClock::Barrier,
+            "armed" => OutageClock::Armed,
+            other => {
+                let what = format!("unknown clock `{other}`");
+                return doc.err(
+                    v.span(),
+                    what,
+                    "write start, first-request, barrier or armed",
+                );
+            }
+        },
+    };
+    let routes = match t.get("routes") {
+        None => None,
+        Some(v) => {
+            let names = doc.strings(v, "routes")?;
+            known_routes(doc, v, &names, scenario)?;
+            Some(names)
+        }
+    };
+    let Some(v) = t.get("do") else {
+        return doc.err(item.span(), "an outage without `do`", "add `do = \"503\"`");
+    };
+    let action = match doc.str(v, "do")? {
+        "down" if routes.is_some() => {
+            return doc.err(
+                v.span(),
+                "`down` refuses whole listeners, not routes",
+                "remove `routes`, or write a step like \"503\"",
+            );
+        }
+        "down" if !cfg!(target_os = "linux") => {
+            return doc.err(
+                v.span(),
+                "`down` needs SO_REUSEPORT to keep its port, which is not used on this system",
+                "write a step like \"503\" or \"rst@req\"",
+            );
+        }
+        "down" => OutageAction::Down,
+        text => OutageAction::Reply(step(doc, v, text)?),
+    };
+    Ok(Outage {
+        from,
+        to,
+        clock,
+        routes,
+        action,
+    })
+}
+
+fn step(doc: Doc<'_>, v: &Value<'_>, text: &str) -> Res<Box<Reply>> {
+    let step = doc.notation(v, notation::parse_step(text))?;
+    if step.times != Times::N(1) {
+        return doc.err(
+            v.span(),
+            "an outage is not counted in arrivals",
+            "remove `xN`",
+        );
+    }
+    match step.action {
+        Action::Pick(_) => doc.err(
+            v.span(),
+            "`pick` in an outage is not supported yet",
+            "write one step",
+        ),
+        Action::Reply(r) if r.create.is_some() => {
+            doc.err(v.span(), "an outage has no effects", "remove `create`")
+        }
+        Action::Reply(r) => Ok(r),
+    }
+}

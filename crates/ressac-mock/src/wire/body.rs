@@ -1,0 +1,148 @@
+//! The body of a request: by length or in chunks, hashed as it comes, never held whole.
+
+use bytes::{Buf, Bytes, BytesMut};
+use sha2::{Digest, Sha256};
+
+use super::conn::Conn;
+use super::head::{BodyKind, MAX_BODY, MAX_HEAD};
+
+/// The longest chunk-size line, extensions included.
+const MAX_LINE: usize = 4096;
+
+/// A body that was read whole.
+#[derive(Debug, Clone)]
+pub(crate) struct BodyInfo {
+    pub(crate) len: u64,
+    pub(crate) sha256: [u8; 32],
+    /// Its first bytes, as many as were asked for.
+    pub(crate) head: Bytes,
+}
+
+/// Why a body was not read whole.
+#[derive(Debug)]
+pub(crate) enum BodyError {
+    /// The peer closed or fell silent.
+    Incomplete,
+    /// The framing is broken, or the body too large.
+    Bad(&'static str),
+}
+
+struct Sink {
+    len: u64,
+    hash: Sha256,
+    head: BytesMut,
+    keep: usize,
+}
+
+impl Sink {
+    fn take(&mut self, bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        self.hash.update(bytes);
+        let room = self.keep.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+    }
+}
+
+impl Conn {
+    /// Reads a body to its end, keeping the first `keep` bytes.
+    pub(crate) async fn read_body(
+        &mut self,
+        kind: BodyKind,
+        keep: usize,
+    ) -> Result<BodyInfo, BodyError> {
+        let mut sink = Sink {
+            len: 0,
+            hash: Sha256::new(),
+            head: BytesMut::new(),
+            keep,
+        };
+        match kind {
+            BodyKind::Length(n) => self.read_exact(n, &mut sink).await?,
+            BodyKind::Chunked => self.read_chunks(&mut sink).await?,
+        }
+        Ok(BodyInfo {
+            len: sink.len,
+            sha256: sink.hash.finalize().into(),
+            head: sink.head.freeze(),
+        })
+    }
+
+    async fn read_exact(&mut self, mut left: u64, sink: &mut Sink) -> Result<(), BodyError> {
+        while left > 0 {
+            if self.buf.is_empty() {
+                self.more().await?;
+            }
+            let take = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(self.buf.len());
+            sink.take(&self.buf[..take]);
+            self.buf.advance(take);
+            left -= take as u64;
+        }
+        Ok(())
+    }
+
+    async fn read_chunks(&mut self, sink: &mut Sink) -> Result<(), BodyError> {
+        loop {
+            let line = self.read_line(MAX_LINE).await?;
+            let digits = line[..]
+                .split(|b| *b == b';')
+                .next()
+                .unwrap_or(&[])
+                .trim_ascii();
+            let size = match std::str::from_utf8(digits)
+                .ok()
+                .filter(|d| !d.starts_with('+'))
+            {
+                Some(d) => u64::from_str_radix(d, 16).ok(),
+                None => None,
+            };
+            let Some(size) = size else {
+                return Err(BodyError::Bad("a chunk size that is no number"));
+            };
+            if size == 0 {
+                break;
+            }
+            if sink.len.saturating_add(size) > MAX_BODY {
+                return Err(BodyError::Bad("the body is larger than 64 MiB"));
+            }
+            self.read_exact(size, sink).await?;
+            if !self.read_line(2).await?.is_empty() {
+                return Err(BodyError::Bad("a chunk longer than its size"));
+            }
+        }
+        let mut trailers = 0;
+        loop {
+            let line = self.read_line(MAX_HEAD).await?;
+            trailers += line.len();
+            if line.is_empty() {
+                return Ok(());
+            }
+            if trailers > MAX_HEAD {
+                return Err(BodyError::Bad("trailers larger than 64 KiB"));
+            }
+        }
+    }
+
+    /// A line without its CRLF.
+    async fn read_line(&mut self, max: usize) -> Result<BytesMut, BodyError> {
+        loop {
+            if let Some(i) = self.buf.windows(2).position(|w| w == b"\r\n") {
+                let line = self.buf.split_to(i);
+                self.buf.advance(2);
+                return Ok(line);
+            }
+            if self.buf.len() > max {
+                return Err(BodyError::Bad("a line that is too long"));
+            }
+            self.more().await?;
+        }
+    }
+
+    async fn more(&mut self) -> Result<(), BodyError> {
+        match self.fill().await {
+            Ok(n) if n > 0 => Ok(()),
+            _ => Err(BodyError::Incomplete),
+        }
+    }
+}
