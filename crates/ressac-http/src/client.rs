@@ -8,13 +8,13 @@ use http::Request;
 use tokio::time::Instant;
 
 use crate::config::{ClientConfig, ConfigError};
-use crate::connect::connect;
+use crate::connect::Dialler;
 use crate::exchange::{Answer, Connection};
 use crate::failure::{Failure, FailureKind, Sent};
 use crate::pool::Pool;
 use crate::reply::Reply;
 use crate::target::{Origin, Prepared};
-use crate::tls::{self, Connector};
+use crate::tls;
 
 /// The longest time limit of an attempt: a day. A clock cannot count to any `Duration`.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -53,7 +53,7 @@ pub struct Client {
 #[derive(Debug)]
 struct Inner {
     config: ClientConfig,
-    tls: Connector,
+    dialler: Dialler,
     pool: Arc<Pool>,
 }
 
@@ -68,10 +68,18 @@ impl Client {
     /// [`FailureKind::Invalid`].
     pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let tls = tls::connector(&config.tls)?;
+        let dialler = Dialler {
+            policy: config.address_policy.clone(),
+            tls: tls::connector(&config.tls)?,
+            resolver: Arc::default(),
+        };
         let pool = Arc::new(Pool::new(config.idle_timeout, config.max_idle_per_host));
         Ok(Self {
-            inner: Arc::new(Inner { config, tls, pool }),
+            inner: Arc::new(Inner {
+                config,
+                dialler,
+                pool,
+            }),
         })
     }
 
@@ -110,9 +118,23 @@ impl Client {
     ) -> Result<Reply, Failure> {
         let Prepared { origin, request } = Prepared::new(request)
             .map_err(|error| Failure::not_sent(FailureKind::Invalid, error.to_string()))?;
-        if let Some(pooled) = self.inner.pool.take(&origin) {
+        let pooled = self.inner.pool.take(&origin);
+        self.send_over(pooled, &origin, request, deadline)
+            .await
+            .map(|reply| reply.since(start))
+    }
+
+    /// Sends over the pooled connection, and over a fresh one where there is none or it had died.
+    async fn send_over(
+        &self,
+        pooled: Option<Connection>,
+        origin: &Origin,
+        request: Request<Bytes>,
+        deadline: Instant,
+    ) -> Result<Reply, Failure> {
+        if let Some(pooled) = pooled {
             match self
-                .exchange(&origin, pooled, request.clone(), deadline)
+                .exchange(origin, pooled, request.clone(), deadline)
                 .await
             {
                 Err(failure) if was_dead(&failure) => {
@@ -121,22 +143,22 @@ impl Client {
                 Ok(reply) => {
                     return Ok(Reply {
                         reused_connection: true,
-                        ..reply.at(start)
+                        ..reply
                     });
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        let fresh = self.open(&origin, deadline).await?;
-        self.exchange(&origin, fresh, request, deadline)
-            .await
-            .map(|reply| reply.at(start))
+        let fresh = self.open(origin, deadline).await?;
+        self.exchange(origin, fresh, request, deadline).await
     }
 
     async fn open(&self, origin: &Origin, deadline: Instant) -> Result<Connection, Failure> {
-        let Inner { config, tls, .. } = &*self.inner;
+        let Inner {
+            config, dialler, ..
+        } = &*self.inner;
         let limit = Instant::now() + config.connect_timeout.min(LONGEST);
-        let dialled = connect(origin, &config.address_policy, tls, deadline.min(limit)).await?;
+        let dialled = dialler.connect(origin, deadline.min(limit)).await?;
         Connection::open(dialled, config.max_response_head).await
     }
 
@@ -177,7 +199,7 @@ impl Client {
 }
 
 impl Reply {
-    fn at(mut self, start: Instant) -> Self {
+    fn since(mut self, start: Instant) -> Self {
         self.elapsed = start.elapsed();
         self
     }
@@ -187,4 +209,72 @@ impl Reply {
 /// a byte went out.
 fn was_dead(failure: &Failure) -> bool {
     failure.sent == Sent::NotSent && failure.kind != FailureKind::Timeout
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// VR-6: the connection passed every check and died before the request was on it.
+    #[tokio::test]
+    async fn vr_6_a_request_handed_back_unsent_goes_out_once_on_a_fresh_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let request = Request::post(url).body(Bytes::from_static(b"x")).unwrap();
+        let prepared = Prepared::new(request).unwrap();
+        let client = Client::new(ClientConfig::default()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+
+        let dying = client.open(&prepared.origin, deadline).await.unwrap();
+        drop(listener.accept().await.unwrap());
+        dying.ended().await;
+
+        let served = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"\r\n\r\nx") {
+                assert_ne!(socket.read_buf(&mut bytes).await.unwrap(), 0);
+            }
+            socket
+                .write_all(b"HTTP/1.1 204 Done\r\n\r\n")
+                .await
+                .unwrap();
+        });
+        let Prepared { origin, request } = prepared;
+        let reply = client
+            .send_over(Some(dying), &origin, request, deadline)
+            .await
+            .unwrap();
+        assert_eq!(reply.status, 204);
+        assert!(!reply.reused_connection);
+        served.await.unwrap();
+    }
+
+    /// The fresh connection gets no second chance: what it says is the outcome.
+    #[tokio::test]
+    async fn a_fresh_connection_that_dies_unsent_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let request = Request::post(url).body(Bytes::from_static(b"x")).unwrap();
+        let Prepared { origin, request } = Prepared::new(request).unwrap();
+        let client = Client::new(ClientConfig::default()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+
+        let fresh = client.open(&origin, deadline).await.unwrap();
+        drop(listener.accept().await.unwrap());
+        fresh.ended().await;
+        let failure = client
+            .exchange(&origin, fresh, request, deadline)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (failure.kind, failure.sent),
+            (FailureKind::Eof, Sent::NotSent)
+        );
+        assert_eq!(failure.bytes_written, 0);
+    }
 }

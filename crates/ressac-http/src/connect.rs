@@ -12,6 +12,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::address::AddressPolicy;
 use crate::failure::{Failure, FailureKind};
+use crate::resolve::Resolver;
 use crate::target::{Host, Origin};
 use crate::tls::{self, Connector};
 use crate::wire::{Transport, Wire};
@@ -30,66 +31,75 @@ pub(crate) struct Dialled {
     pub(crate) remote: SocketAddr,
 }
 
-/// Connects to `origin` before `deadline`. Whatever fails here, nothing of the request was sent.
-pub(crate) async fn connect(
-    origin: &Origin,
-    policy: &AddressPolicy,
-    tls: &Connector,
-    deadline: Instant,
-) -> Result<Dialled, Failure> {
-    let addresses = match timeout_at(deadline, resolve(origin)).await {
-        Ok(found) => found?,
-        Err(_) => {
-            let message = format!("the name of {origin} was not resolved in time");
-            return Err(Failure::not_sent(FailureKind::Dns, message));
-        }
-    };
-    check(origin, policy, &addresses)?;
-    let socket = match timeout_at(deadline, dial(&addresses)).await {
-        Ok(Ok(socket)) => socket,
-        Ok(Err(error)) => return Err(dial_failure(origin, &error)),
-        Err(_) => return Err(too_slow(origin, "TCP connection")),
-    };
-    let unreachable = |error: io::Error| dial_failure(origin, &error);
-    let remote = socket.peer_addr().map_err(unreachable)?;
-    socket.set_nodelay(true).map_err(unreachable)?;
-    let wire = Wire::new(socket);
-    if !origin.tls {
-        return Ok(Dialled {
-            transport: Transport::Plain(wire.clone()),
-            wire,
-            remote,
-        });
-    }
-    let shaken = timeout_at(deadline, handshake(origin, tls, wire.clone())).await;
-    let transport = match shaken {
-        Ok(done) => done.map_err(|failure| failure.at(remote))?,
-        Err(_) => return Err(too_slow(origin, "TLS handshake").at(remote)),
-    };
-    Ok(Dialled {
-        transport,
-        wire,
-        remote,
-    })
+/// How connections are made.
+#[derive(Debug)]
+pub(crate) struct Dialler {
+    pub(crate) policy: AddressPolicy,
+    pub(crate) tls: Connector,
+    pub(crate) resolver: Arc<Resolver>,
 }
 
-async fn resolve(origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-    let name = match &origin.host {
-        Host::Ip(address) => return Ok(vec![SocketAddr::new(*address, origin.port)]),
-        Host::Name(name) => name.as_str(),
-    };
-    let found: Vec<_> = tokio::net::lookup_host((name, origin.port))
-        .await
-        .map_err(|error| {
-            let message = format!("the name of {origin} was not resolved: {error}");
-            Failure::not_sent(FailureKind::Dns, message)
-        })?
-        .collect();
-    if found.is_empty() {
-        let message = format!("the name of {origin} has no address");
-        return Err(Failure::not_sent(FailureKind::Dns, message));
+impl Dialler {
+    /// Connects to `origin` before `deadline`. Whatever fails here, nothing of the request was
+    /// sent.
+    pub(crate) async fn connect(
+        &self,
+        origin: &Origin,
+        deadline: Instant,
+    ) -> Result<Dialled, Failure> {
+        let addresses = match timeout_at(deadline, self.resolve(origin)).await {
+            Ok(found) => found?,
+            Err(_) => {
+                let message = format!("the name of {origin} was not resolved in time");
+                return Err(Failure::not_sent(FailureKind::Dns, message));
+            }
+        };
+        check(origin, &self.policy, &addresses)?;
+        let socket = match timeout_at(deadline, dial(&addresses)).await {
+            Ok(Ok(socket)) => socket,
+            Ok(Err(error)) => return Err(dial_failure(origin, &error)),
+            Err(_) => return Err(too_slow(origin, "TCP connection")),
+        };
+        let unreachable = |error: io::Error| dial_failure(origin, &error);
+        let remote = socket.peer_addr().map_err(unreachable)?;
+        socket.set_nodelay(true).map_err(unreachable)?;
+        let wire = Wire::new(socket);
+        if !origin.tls {
+            return Ok(Dialled {
+                transport: Transport::Plain(wire.clone()),
+                wire,
+                remote,
+            });
+        }
+        let shaken = timeout_at(deadline, handshake(origin, &self.tls, wire.clone())).await;
+        let transport = match shaken {
+            Ok(done) => done.map_err(|failure| failure.at(remote))?,
+            Err(_) => return Err(too_slow(origin, "TLS handshake").at(remote)),
+        };
+        Ok(Dialled {
+            transport,
+            wire,
+            remote,
+        })
     }
-    Ok(found)
+
+    async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        let name = match &origin.host {
+            Host::Ip(address) => return Ok(vec![SocketAddr::new(*address, origin.port)]),
+            Host::Name(name) => name.as_str(),
+        };
+        let unknown = |message| Failure::not_sent(FailureKind::Dns, message);
+        let found = self.resolver.lookup(name).await.map_err(|reason| {
+            unknown(format!("the name of {origin} was not resolved: {reason}"))
+        })?;
+        if found.is_empty() {
+            return Err(unknown(format!("the name of {origin} has no address")));
+        }
+        Ok(found
+            .into_iter()
+            .map(|address| SocketAddr::new(address, origin.port))
+            .collect())
+    }
 }
 
 /// One forbidden address refuses the name: whoever controls it could else have the check pass on

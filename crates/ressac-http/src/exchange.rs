@@ -82,6 +82,14 @@ impl Connection {
         self.sender.is_ready() && self.wire.is_quiet()
     }
 
+    /// Waits for the end of the connection.
+    #[cfg(test)]
+    pub(crate) async fn ended(&self) {
+        while !self.driver.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Sends the request and reads the reply, both before `deadline`.
     pub(crate) async fn exchange(
         mut self,
@@ -90,6 +98,10 @@ impl Connection {
         deadline: Instant,
     ) -> Result<Answer, Failure> {
         let before = self.wire.written();
+        // A timer may be late by its tick; nothing may begin when the time is over.
+        if Instant::now() >= deadline {
+            return Err(self.timed_out(before).await);
+        }
         let sent_at = SystemTime::now();
         let sending = self.sender.try_send_request(request.map(Full::new));
         let response = match timeout_at(deadline, sending).await {

@@ -28,6 +28,7 @@ mod failure;
 mod outcome;
 mod pool;
 mod reply;
+mod resolve;
 mod target;
 mod tls;
 mod wire;

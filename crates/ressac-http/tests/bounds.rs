@@ -305,10 +305,12 @@ async fn no_time_and_endless_time_are_both_fine() {
     let failure = get(&client(), partner.url("/"), Duration::ZERO)
         .await
         .unwrap_err();
-    assert_eq!(
-        (failure.kind, failure.sent),
-        (FailureKind::ConnectTimeout, Sent::NotSent)
-    );
+    // A connection over loopback may stand at once, and the time is over all the same.
+    assert!(matches!(
+        failure.kind,
+        FailureKind::ConnectTimeout | FailureKind::Timeout
+    ));
+    assert_eq!(failure.sent, Sent::NotSent, "{failure:?}");
     assert_eq!(
         get(&client(), partner.url("/"), Duration::MAX)
             .await
