@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     driver: JoinHandle<()>,
     wire: Wire,
     pub(crate) remote: SocketAddr,
+    /// Whether a reply came over it: a TLS alert is then no longer one of the handshake.
+    answered: bool,
 }
 
 /// A reply that was read as far as it will be.
@@ -74,6 +76,7 @@ impl Connection {
             driver,
             wire,
             remote,
+            answered: false,
         })
     }
 
@@ -148,11 +151,12 @@ impl Connection {
             timeout(DRAIN_TIME, drain(rest)).await.ok()??;
         }
         timeout(READY_TIME, self.sender.ready()).await.ok()?.ok()?;
+        self.answered = true;
         Some(self)
     }
 
     async fn broken(self, error: hyper::Error, returned: bool, before: u64) -> Failure {
-        let (kind, what) = classify(&error);
+        let (kind, what) = classify(&error, self.answered);
         let remote = self.remote;
         let message = format!("{what} ({}): {}", remote, chain(&error));
         let mut failure = self.failed(kind, message, before).await;
@@ -256,8 +260,8 @@ async fn drain(mut body: Incoming) -> Option<()> {
 
 /// What kind of end this was, before a reply's head was there. It says nothing about processing:
 /// a reset reads the same whether the partner saw nothing or did everything.
-fn classify(error: &hyper::Error) -> (FailureKind, &'static str) {
-    match tls::refusal(error) {
+fn classify(error: &hyper::Error, answered: bool) -> (FailureKind, &'static str) {
+    match tls::refusal(error).filter(|_| !answered) {
         Some(FailureKind::Certificate) => {
             return (
                 FailureKind::Certificate,
