@@ -1,0 +1,149 @@
+//! The delivery engine: one lane per partner, each a task of its own, so that a slow or dead
+//! partner delays no other.
+
+mod attempt;
+mod lane;
+mod queue;
+mod record;
+mod recover;
+mod settle;
+mod shares;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ressac_policy::PartnerView;
+use ressac_store::{Outbox, StoreError};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use crate::clock::BootClock;
+use crate::metrics::Metrics;
+use crate::settings::PartnerSettings;
+use crate::transport::HttpTransport;
+
+pub(crate) use record::{decode, encode};
+
+/// What all lanes share.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) store: Arc<dyn Outbox>,
+    pub(crate) clock: BootClock,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The name under which this process owns partners.
+    pub(crate) instance: Arc<str>,
+}
+
+/// The line from the API to a lane.
+#[derive(Debug)]
+pub(crate) struct LaneHandle {
+    notify: Notify,
+    dirty: AtomicBool,
+    resume: AtomicBool,
+    view: watch::Sender<Option<LaneView>>,
+}
+
+/// A lane's state as of its last step.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneView {
+    pub(crate) partner: PartnerView,
+    /// When the next attempt may go, as far as the partner is concerned; ns since the Unix epoch.
+    pub(crate) ready_at: u64,
+    pub(crate) because: &'static str,
+}
+
+impl LaneHandle {
+    fn new() -> Arc<Self> {
+        Arc::new(LaneHandle {
+            notify: Notify::new(),
+            dirty: AtomicBool::new(false),
+            resume: AtomicBool::new(false),
+            view: watch::Sender::new(None),
+        })
+    }
+
+    /// The store has something that the lane has not seen.
+    pub(crate) fn nudge(&self) {
+        self.dirty.store(true, Ordering::Release);
+        self.notify.notify_one();
+    }
+
+    /// An operator has mended what suspended the partner.
+    pub(crate) fn resume(&self) {
+        self.resume.store(true, Ordering::Release);
+        self.notify.notify_one();
+    }
+
+    fn take_dirty(&self) -> bool {
+        self.dirty.swap(false, Ordering::AcqRel)
+    }
+
+    fn take_resume(&self) -> bool {
+        self.resume.swap(false, Ordering::AcqRel)
+    }
+
+    /// `None` until the lane has taken its partner over.
+    pub(crate) fn view(&self) -> Option<LaneView> {
+        self.view.borrow().clone()
+    }
+}
+
+/// All lanes.
+pub(crate) struct Engine {
+    pub(crate) lanes: BTreeMap<String, Arc<LaneHandle>>,
+    tasks: Vec<JoinHandle<lane::Stopped>>,
+    stop: watch::Sender<Option<Duration>>,
+}
+
+/// What a stop left behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    /// Attempts cut off by the limit; each counts as a crash of ours.
+    pub(crate) cut: usize,
+}
+
+impl Engine {
+    /// Takes every partner over and starts its lane.
+    pub(crate) async fn start(
+        context: Context,
+        partners: Vec<(Arc<PartnerSettings>, HttpTransport)>,
+    ) -> Result<Engine, StoreError> {
+        let stop = watch::Sender::new(None);
+        let mut engine = Engine {
+            lanes: BTreeMap::new(),
+            tasks: Vec::new(),
+            stop,
+        };
+        for (settings, transport) in partners {
+            let handle = LaneHandle::new();
+            engine
+                .lanes
+                .insert(settings.name.clone(), Arc::clone(&handle));
+            let lane = lane::Lane::take_over(
+                context.clone(),
+                settings,
+                Arc::new(transport),
+                handle,
+                engine.stop.subscribe(),
+            )
+            .await?;
+            engine.tasks.push(tokio::spawn(lane.run()));
+        }
+        Ok(engine)
+    }
+
+    /// Begins nothing more, gives what is in flight `limit` to end, and gives the partners back.
+    pub(crate) async fn stop(self, limit: Duration) -> Left {
+        self.stop.send_replace(Some(limit));
+        let mut left = Left::default();
+        for task in self.tasks {
+            match task.await {
+                Ok(stopped) => left.cut += stopped.cut,
+                Err(error) => tracing::error!(%error, "a lane ended before it was stopped"),
+            }
+        }
+        left
+    }
+}

@@ -1,0 +1,188 @@
+//! A gateway with one partner, which is a mock, and a small HTTP/1.1 caller.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ressac_gateway::{BootClock, Gateway, Idempotency, PartnerSettings, Settings};
+use ressac_mock::{Mock, Scenario};
+use ressac_policy::Policy;
+use ressac_store::{SqliteOptions, SqliteStore};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+pub(crate) struct Options {
+    pub(crate) keyed: bool,
+    pub(crate) max_body: usize,
+    pub(crate) policy: Policy,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let mut policy = Policy::durable();
+        policy.backoff.base = Duration::from_millis(50);
+        policy.backoff.cap = Duration::from_millis(400);
+        policy.attempt_timeout = Duration::from_secs(5);
+        Options {
+            keyed: true,
+            max_body: 1_000_000,
+            policy,
+        }
+    }
+}
+
+pub(crate) struct Kit {
+    pub(crate) mock: Mock,
+    pub(crate) gateway: Gateway,
+    settings: Settings,
+    folder: tempfile::TempDir,
+}
+
+impl Kit {
+    /// A partner `p` whose every path follows this script.
+    pub(crate) async fn start(script: &str, options: Options) -> Kit {
+        let scenario = format!(
+            "version = 1\n\
+             idempotency = {{ header = \"Idempotency-Key\" }}\n\
+             [[route]]\nname = \"in\"\npath = \"/{{rest...}}\"\nscript = '{script}'\n\
+             resource = {{ id = \"doc_{{n}}\" }}\n"
+        );
+        let scenario = Scenario::parse(&scenario).unwrap();
+        let mock = Mock::start_with(scenario, ressac_mock::Options::default())
+            .await
+            .unwrap();
+        let url = format!("{}/in", mock.url()).parse().unwrap();
+        let mut partner = PartnerSettings::new("p", url);
+        partner.policy = options.policy;
+        partner.idempotency = options.keyed.then(|| Idempotency {
+            header: "idempotency-key".parse().unwrap(),
+            ttl: None,
+            quoted: false,
+        });
+        let settings = Settings {
+            listen: ([127, 0, 0, 1], 0).into(),
+            max_body: options.max_body,
+            stop_timeout: Duration::from_secs(5),
+            partners: vec![partner],
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let gateway = open(&settings, &folder).await;
+        Kit {
+            mock,
+            gateway,
+            settings,
+            folder,
+        }
+    }
+
+    /// Stops the gateway gracefully and starts it again on the same store.
+    pub(crate) async fn restart(self) -> Kit {
+        let Kit {
+            mock,
+            gateway,
+            settings,
+            folder,
+        } = self;
+        gateway.stop().await;
+        let gateway = open(&settings, &folder).await;
+        Kit {
+            mock,
+            gateway,
+            settings,
+            folder,
+        }
+    }
+
+    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, Value) {
+        self.request("POST", "/v1/partners/p/messages", headers, body)
+            .await
+    }
+
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, Value) {
+        let mut stream = TcpStream::connect(self.gateway.address()).await.unwrap();
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n",
+            self.gateway.address(),
+            body.len()
+        );
+        // Close by ourselves, so that a test may send its own Connection header.
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !headers.iter().any(|(name, _)| *name == "connection") {
+            head.push_str("connection: close\r\n");
+        }
+        head.push_str("\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let mut reply = Vec::new();
+        let mut buffer = [0; 4096];
+        let (status, json) = loop {
+            let n = stream.read(&mut buffer).await.unwrap();
+            reply.extend_from_slice(&buffer[..n]);
+            if let Some(whole) = parse(&reply) {
+                break whole;
+            }
+            assert!(
+                n > 0,
+                "the reply was cut: {}",
+                String::from_utf8_lossy(&reply)
+            );
+        };
+        (status, json)
+    }
+
+    /// The message once it has that state; panics if that takes longer.
+    pub(crate) async fn wait_for(&self, id: &str, state: &str, limit: Duration) -> Value {
+        let start = Instant::now();
+        loop {
+            let (_, shown) = self
+                .request("GET", &format!("/v1/messages/{id}"), &[], "")
+                .await;
+            if shown["state"] == state {
+                return shown;
+            }
+            assert!(
+                start.elapsed() < limit,
+                "not {state} after {limit:?}: {shown:#}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+async fn open(settings: &Settings, folder: &tempfile::TempDir) -> Gateway {
+    let clock = BootClock::start();
+    let options = SqliteOptions::new(folder.path().join("ressac.db")).clock(clock);
+    let store = SqliteStore::open(options).await.unwrap();
+    Gateway::start(settings.clone(), Arc::new(store), clock)
+        .await
+        .unwrap()
+}
+
+fn parse(reply: &[u8]) -> Option<(u16, Value)> {
+    let end = reply.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
+    let head = std::str::from_utf8(&reply[..end]).unwrap();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let length = head
+        .lines()
+        .find_map(|line| {
+            line.to_ascii_lowercase()
+                .strip_prefix("content-length: ")?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(0usize);
+    let body = &reply[end..];
+    if body.len() < length {
+        return None;
+    }
+    Some((status, serde_json::from_slice(body).unwrap_or(Value::Null)))
+}
