@@ -9,6 +9,29 @@ pub(crate) const MAX_TIMES: u64 = 1_000_000_000;
 
 /// A sequence of steps, served one arrival after another, by index and never by content.
 ///
+/// `script = step ("," step)*`, `step = action word* [xN | x*]`. After the last step every arrival
+/// gets a loud 599. Durations are `20ms 2s 10m 1h`; a comma or space inside quotes, braces,
+/// brackets or parentheses does not separate.
+///
+/// | word | effect |
+/// |---|---|
+/// | `503` | the status, 200 to 999; left out: 200, or nothing where the end comes first |
+/// | `h=Name:Value` | a header line; duplicates and order are kept; quote a value with spaces |
+/// | `body=N` `text=".."` `json=..` | N pattern bytes (`4k`, `1M`), or this content |
+/// | `ra=2` `ra="1.5"` `ra=auto` | Retry-After: seconds, raw text, until the outage ends |
+/// | `ra=@+3s` `ra=@850+3s` `ra=@asc+3s` | Retry-After as a date, in each of its three forms |
+/// | `date=+10m` `date=none` | a `Date` that is wrong, or missing |
+/// | `hold=T` | silence before the reply; `*` for ever, `a..b` drawn from the seed |
+/// | `cl=N` | announces N bytes whatever is sent; ends in FIN if fewer were |
+/// | `fin@P` `rst@P` | the connection ends at `head`, `req`, `hdr`, `body+N` or `end` |
+/// | `close` `stall` | whole reply, `Connection: close`, FIN; or open and silent |
+/// | `create` | an effect, through the idempotency store; `=slow:T`, `=abandon` |
+/// | `barrier=N` `barrier=N:T` | withheld until N arrivals wait, or T (10 s) has passed |
+/// | `pick(0.2:503, else:200)` | by chance; arrival n draws the same in every run |
+/// | `xN` `x*` | serves N arrivals, or all that follow |
+///
+/// Order inside one step: read as the end demands, barrier, effect, hold, head, body, end.
+///
 /// ```
 /// use ressac_mock::Script;
 ///

@@ -263,7 +263,7 @@ fn dates_parse_back_to_the_journaled_instant() {
             let anchor = mock.anchor().duration_since(UNIX_EPOCH).unwrap();
             let journaled = anchor + Duration::from_nanos(e.retry_at.unwrap());
             assert!(
-                journaled.abs_diff(named) < Duration::from_millis(50),
+                journaled.abs_diff(named) < Duration::from_millis(500),
                 "{journaled:?} {named:?}"
             );
         } else {
@@ -321,24 +321,21 @@ fn barrier_releases_all_together_or_by_time() {
     let mock = Mock::start_blocking();
     let h = mock.script("GET", "503 barrier=4 x4, 200 barrier=4:100ms");
     let path = h.path();
-    let at: Vec<Instant> = std::thread::scope(|s| {
-        let one = |i: u64| {
+    std::thread::scope(|s| {
+        for i in 0..4 {
             let (path, addr) = (&path, mock.addr());
             s.spawn(move || {
                 std::thread::sleep(Duration::from_millis(40 * i));
                 assert_eq!(ask(addr, &get(path)).status, 503);
-                Instant::now()
-            })
-        };
-        let threads: Vec<_> = (0..4).map(one).collect();
-        threads.into_iter().map(|t| t.join().unwrap()).collect()
+            });
+        }
     });
-    let (first, last) = (at.iter().min().unwrap(), at.iter().max().unwrap());
-    // They came over 120 ms and left at once; the rest is the machine's load.
+    let list = h.attempts();
+    let last_in = list.iter().map(|e| e.t_head).max().unwrap();
+    let first_out = list.iter().filter_map(|e| e.t_reply_before).min().unwrap();
     assert!(
-        *last - *first < Duration::from_millis(100),
-        "{:?}",
-        *last - *first
+        first_out >= last_in,
+        "a reply left before the last had come"
     );
     let begun = Instant::now();
     assert_eq!(ask(mock.addr(), &get(&path)).status, 200);

@@ -259,8 +259,7 @@ impl Exchange<'_> {
 
     /// A wait ended by a reset of the mock or by the peer: nothing more is sent.
     async fn cancelled(&self, conn: Conn) -> Next {
-        let reset = self.reset.has_changed().unwrap_or(true)
-            || *self.reset.borrow() != self.arrival.generation;
+        let reset = *self.reset.borrow() != self.arrival.generation;
         self.ended(if reset {
             Wire::Cancelled
         } else {
