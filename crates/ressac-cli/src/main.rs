@@ -1,1 +1,75 @@
-fn main() {}
+//! `ressac`, the one binary: parse, dispatch, exit code.
+
+mod cli;
+mod commands;
+mod exit;
+mod output;
+mod signal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, FromArgMatches};
+
+use crate::cli::{Cli, Verb};
+use crate::exit::{Exit, Stop};
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = cli::command().color(help_color(&arguments));
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => {
+            let output = Output::new(cli.color);
+            let exit = run(cli.verb, output).unwrap_or_else(|stop| {
+                output.note(&stop.to_string());
+                stop.exit
+            });
+            exit.into()
+        }
+        Err(answer) => {
+            // Help and version are answers, to stdout; the rest is bad usage, to stderr.
+            let exit = if answer.use_stderr() {
+                Exit::USAGE
+            } else {
+                Exit::DONE
+            };
+            // A reader that has gone away (`--help | head`) is no error.
+            let _ = answer.print();
+            exit.into()
+        }
+    }
+}
+
+fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
+    match verb {
+        Verb::Serve(args) => commands::serve::run(args, output),
+        Verb::Check(args) => commands::check::run(args, output),
+        Verb::Explain(args) => commands::explain::run(args, output),
+        Verb::Mock(args) => commands::mock::run(args, output),
+        Verb::Demo(args) => commands::demo::run(args, output),
+        Verb::Completions(args) => commands::completions::run(args, output),
+    }
+}
+
+/// What `--color` says to help and usage errors, which come before there is a parsed command line.
+fn help_color(arguments: &[OsString]) -> ColorChoice {
+    let mut said = ColorChoice::Auto;
+    for (index, argument) in arguments.iter().enumerate() {
+        let word = match argument.to_str() {
+            Some("--color") => arguments.get(index + 1).and_then(|next| next.to_str()),
+            Some("--") => break,
+            Some(text) => text.strip_prefix("--color="),
+            None => None,
+        };
+        match word {
+            Some("always") => said = ColorChoice::Always,
+            Some("never") => said = ColorChoice::Never,
+            _ => {}
+        }
+    }
+    said
+}

@@ -1,0 +1,64 @@
+//! The command line: one definition for parsing, help, completions and the reference page.
+
+use clap::{Command, CommandFactory, Parser, Subcommand};
+
+use crate::commands;
+use crate::exit;
+use crate::output::Color;
+
+/// Retries that cannot become a retry storm.
+///
+/// One policy decides every retry: `send` uses it for one request, `serve` for a durable outbox.
+/// `mock` is a partner that fails on purpose; `check` and `explain` judge a policy before the outage.
+#[derive(Debug, Parser)]
+#[command(name = "ressac", version, propagate_version = true)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  ressac demo
+  ressac send -v https://api.acme.example/v1/orders -d @order.json --key order-17
+  ressac check ressac.toml && ressac serve -c ressac.toml")]
+pub(crate) struct Cli {
+    /// When to use colour; `auto` heeds NO_COLOR.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the gateway: accept messages, deliver them through every outage.
+    Serve(commands::serve::Args),
+    /// Check configuration files, and warn of bad habits.
+    Check(commands::check::Args),
+    /// Put policies into numbers: waits, worst cases, load in an outage.
+    Explain(commands::explain::Args),
+    /// Run a partner that fails on purpose.
+    Mock(commands::mock::Args),
+    /// Watch a gateway live through an outage.
+    Demo(commands::demo::Args),
+    /// Write a completion script for a shell.
+    Completions(commands::completions::Args),
+}
+
+/// The whole command line, with the exit codes in the long help of every command.
+pub(crate) fn command() -> Command {
+    let mut command = Cli::command();
+    // `built` gives nested commands their full names, which the completions need.
+    command.build();
+    with_codes(command)
+}
+
+fn with_codes(command: Command) -> Command {
+    let codes = match command.get_name() {
+        "send" => exit::send_codes(),
+        _ => exit::common_codes(),
+    };
+    let long = match command.get_after_help() {
+        Some(examples) => format!("{examples}\n\n{codes}"),
+        None => codes,
+    };
+    command.after_long_help(long).mut_subcommands(with_codes)
+}

@@ -1,0 +1,24 @@
+//! One file or folder for each command: its arguments, and what it does.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod mock;
+pub(crate) mod serve;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::exit::Stop;
+
+/// A runtime with a thread for each core.
+fn runtime() -> Result<Runtime, Stop> {
+    built(Builder::new_multi_thread())
+}
+
+fn built(mut builder: Builder) -> Result<Runtime, Stop> {
+    builder
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::fault(format_args!("cannot start the runtime: {error}")))
+}
