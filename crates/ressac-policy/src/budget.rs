@@ -59,9 +59,24 @@ impl Budget {
         }
     }
 
-    /// Saves from the first attempts of another window from now on; the tokens stay.
-    pub(crate) fn save_over(&mut self, window: Duration, now: Timestamp) {
-        self.firsts = Sliding::new(window, now);
+    /// Another configuration from now on. The tokens stay, as far as it lets them be saved.
+    pub(crate) fn reload(&mut self, old: &BudgetConfig, new: &BudgetConfig, now: Timestamp) {
+        self.trickle(old, now);
+        self.trickled_to = self.trickled_to.max(now);
+        self.carried = 0;
+        if old.window != new.window {
+            self.firsts = Sliding::new(new.window, now);
+        }
+    }
+
+    /// Takes up what was stored: over another window where that has changed, and without waiting
+    /// for a clock that was ahead.
+    pub(crate) fn take_up(&mut self, config: &BudgetConfig, now: Timestamp) {
+        if !self.firsts.fits(config.window, now) {
+            self.firsts = Sliding::new(config.window, now);
+        }
+        self.trickled_to = self.trickled_to.min(now);
+        self.carried = 0;
     }
 
     /// A first attempt is being sent.

@@ -146,6 +146,20 @@ impl Because {
     }
 }
 
+impl Because {
+    /// Nothing but time ends this wait: no reply of another operation, no deposit, no operator.
+    pub(crate) const fn is_by_time_alone(self) -> bool {
+        !matches!(
+            self,
+            Because::Concurrency
+                | Because::Probe
+                | Because::Suspension
+                | Because::Budget
+                | Because::Reply
+        )
+    }
+}
+
 impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -185,7 +199,8 @@ pub enum AttemptKind {
     Retry,
     /// A retry that also is a probe of the gate. Needs no token; durable, it uses no retry.
     Probe,
-    /// The first repetition of what was provably not processed (`REFUSED_STREAM`): costs nothing.
+    /// The first repetition of what was provably not processed (`REFUSED_STREAM`). Needs no token;
+    /// durable, it uses no retry.
     Free,
 }
 
@@ -206,7 +221,8 @@ impl AttemptKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wait {
     /// Ask again then. An outcome of another operation can make it earlier where `because` is
-    /// [`Because::Concurrency`], [`Because::Probe`] or [`Because::Budget`].
+    /// [`Because::Concurrency`], [`Because::Probe`] or [`Because::Budget`], and
+    /// [`crate::Partner::resume`] where it is a hold, the breaker or a suspension.
     pub until: Timestamp,
     /// What it waits for.
     pub because: Because,

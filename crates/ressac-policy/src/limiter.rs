@@ -7,7 +7,7 @@
 use crate::decision::Because;
 use crate::policy::LimitConfig;
 use crate::ratio::ONE;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, nanos};
 
 /// A 429 in the same second as the last that counted says the same thing again. Fixed, so that it
 /// never hangs on the length of a hint (LI-1).
@@ -22,21 +22,38 @@ pub(crate) struct Limiter {
     next: Timestamp,
     /// The share of the limit that is allowed now, in millionths.
     share: u64,
-    lowered_at: Timestamp,
+    lowered_at: Option<Timestamp>,
     raised_at: Timestamp,
     #[cfg_attr(feature = "serde", serde(skip))]
     in_flight: u32,
+    /// Counts restarts: a place taken before one is not given back after it.
+    epoch: u32,
 }
+
+/// No place: of an attempt that a restart has made the limiter forget.
+pub(crate) const NO_EPOCH: u32 = u32::MAX;
 
 impl Limiter {
     pub(crate) fn new(now: Timestamp) -> Self {
         Limiter {
             next: now,
             share: ONE,
-            lowered_at: Timestamp::ZERO,
+            lowered_at: None,
             raised_at: Timestamp::ZERO,
             in_flight: 0,
+            epoch: 0,
         }
+    }
+
+    /// This process starts anew: nothing is in flight, and no moment of a clock that was wrong
+    /// stands in the way for longer than one that is set now.
+    pub(crate) fn take_up(&mut self, config: &LimitConfig, now: Timestamp) {
+        self.in_flight = 0;
+        self.epoch = self.epoch.wrapping_add(1) % NO_EPOCH;
+        self.share = self.share.clamp(LEAST_SHARE, ONE);
+        self.next = self.next.min(now.plus_nanos(self.interval_nanos(config)));
+        self.lowered_at = self.lowered_at.map(|at| at.min(now));
+        self.raised_at = self.raised_at.min(now);
     }
 
     pub(crate) const fn in_flight(&self) -> u32 {
@@ -67,27 +84,32 @@ impl Limiter {
         )
     }
 
-    /// One goes.
+    /// One goes. Its place is given back by [`Limiter::release`] with what this returns.
     #[inline]
-    pub(crate) fn admit(&mut self, config: &LimitConfig, now: Timestamp) {
-        self.in_flight += 1;
+    pub(crate) fn admit(&mut self, config: &LimitConfig, now: Timestamp) -> u32 {
+        self.in_flight = self.in_flight.saturating_add(1);
         if let Some(interval) = self.interval(config) {
             // `next` never goes back, even where the clock does (LI-2).
             self.next = self.next.max(now).plus_nanos(interval);
         }
+        self.epoch
     }
 
     /// One has ended.
     #[inline]
-    pub(crate) fn release(&mut self) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+    pub(crate) fn release(&mut self, epoch: u32) {
+        if epoch == self.epoch {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
     }
 
     /// The partner asked for less.
     pub(crate) fn on_throttled(&mut self, config: &LimitConfig, now: Timestamp) {
-        if now.since(self.lowered_at).as_nanos() >= u128::from(COOLDOWN_NANOS) {
-            self.share = config.decrease.of(self.share).max(LEAST_SHARE);
-            self.lowered_at = now;
+        let due = |at: Timestamp| nanos(now.since(at)) >= COOLDOWN_NANOS;
+        if self.lowered_at.is_none_or(due) {
+            // Never more than the limit, even where an unsound policy says so.
+            self.share = config.decrease.of(self.share).clamp(LEAST_SHARE, ONE);
+            self.lowered_at = Some(now);
             self.raised_at = self.raised_at.max(now);
         }
     }
@@ -101,7 +123,7 @@ impl Limiter {
                 * u128::from(config.increase.millionths())
                 / u128::from(COOLDOWN_NANOS);
             if more > 0 {
-                self.share = (self.share + more as u64).min(ONE);
+                self.share = self.share.saturating_add(more as u64).min(ONE);
                 self.raised_at = self.raised_at.max(now);
             }
         }
@@ -148,8 +170,8 @@ mod tests {
         let mut sent = 0;
         for now in 0..1_000 {
             while limiter.ready_at(&config).0 <= ms(now) {
-                limiter.admit(&config, ms(now));
-                limiter.release();
+                let epoch = limiter.admit(&config, ms(now));
+                limiter.release(epoch);
                 sent += 1;
             }
         }
@@ -168,6 +190,13 @@ mod tests {
             limiter.on_success(&config, ms(second * 1_000));
         }
         assert_eq!(limiter.share(), ONE);
+    }
+
+    #[test]
+    fn a_429_in_the_first_second_of_virtual_time_counts() {
+        let mut limiter = Limiter::new(ms(0));
+        limiter.on_throttled(&config(), ms(1));
+        assert_eq!(limiter.share(), 700_000);
     }
 
     #[test]

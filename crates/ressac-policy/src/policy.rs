@@ -46,7 +46,8 @@ pub struct Policy {
     pub retry_after: RetryAfter,
     /// `None` is "off": retries are bounded by `retries` alone.
     pub budget: Option<BudgetConfig>,
-    /// `None` is "off": no breaker, no probes after one, no paced drain.
+    /// `None` is "off": failures open nothing. A hold or a suspension still ends with a probe and a
+    /// paced drain, by the default settings.
     pub breaker: Option<BreakerConfig>,
     /// Rate and concurrency.
     pub limit: LimitConfig,
@@ -144,7 +145,7 @@ pub struct BreakerConfig {
     /// Attempts let through half-open; 1 to 16. All must succeed. Default 3.
     pub probes: u8,
     /// A probe that says nothing for so long gives its place back. Default 10 s, and never
-    /// shorter than the attempt's own limit.
+    /// sooner than a second after the attempt's own limit.
     pub probe_timeout: Duration,
     /// After closing: the rate of sending at first. Default 1/s.
     pub ramp_start: Rate,

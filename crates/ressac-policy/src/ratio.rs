@@ -82,9 +82,33 @@ impl fmt::Display for Ratio {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "StoredRate"))]
 pub struct Rate {
     millionths: u64,
     period_nanos: u64,
+}
+
+/// What stands in a store, before it is believed.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct StoredRate {
+    millionths: u64,
+    period_nanos: u64,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredRate> for Rate {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredRate) -> Result<Self, Self::Error> {
+        if stored.millionths == 0 || stored.period_nanos == 0 {
+            return Err("a rate of nothing: both millionths and period_nanos must be above zero");
+        }
+        Ok(Rate {
+            millionths: stored.millionths,
+            period_nanos: stored.period_nanos,
+        })
+    }
 }
 
 impl Rate {

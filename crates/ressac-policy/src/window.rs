@@ -72,6 +72,15 @@ impl<T: Count> Sliding<T> {
         self.head_ends = now.plus_nanos(self.slot_nanos);
     }
 
+    /// Does it count over this length, and could it have been made by a clock that agrees with
+    /// `now`? Asked of what was stored.
+    pub(crate) fn fits(&self, length: Duration, now: Timestamp) -> bool {
+        let fresh = nanos(length) / SLOTS as u64;
+        self.slot_nanos == fresh.max(1)
+            && usize::from(self.head) < SLOTS
+            && self.head_ends <= now.plus_nanos(self.slot_nanos)
+    }
+
     fn slots_gone(&self, now: Timestamp) -> usize {
         let past = now.as_nanos().saturating_sub(self.head_ends.as_nanos());
         usize::try_from(past / self.slot_nanos)
@@ -180,6 +189,17 @@ impl Calls {
         }
     }
 
+    /// Do these count over this window? Asked of what was stored.
+    pub(crate) fn fits(&self, window: CallWindow, now: Timestamp) -> bool {
+        match (self, window) {
+            (Calls::Time(sliding), CallWindow::Time(length)) => sliding.fits(length, now),
+            (Calls::Count(ring), CallWindow::Count(calls)) => ring.fits(calls),
+            (Calls::Time(_), CallWindow::Count(_)) | (Calls::Count(_), CallWindow::Time(_)) => {
+                false
+            }
+        }
+    }
+
     #[inline]
     pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) -> Tally {
         match self {
@@ -210,6 +230,11 @@ impl Calls {
 }
 
 impl Ring {
+    fn fits(&self, calls: u32) -> bool {
+        let calls = calls.clamp(1, crate::problems::MAX_COUNT_WINDOW);
+        self.calls.len() == calls as usize && self.next < calls && self.total.calls <= calls
+    }
+
     fn record(&mut self, failed: bool, slow: bool) -> Tally {
         let full = self.total.calls == self.calls.len() as u32;
         let slot = &mut self.calls[self.next as usize];

@@ -1,13 +1,18 @@
 //! The run-time state that all operations to one partner share.
 
+mod view;
+
 use alloc::sync::Arc;
 use core::time::Duration;
 
 use rand_core::Rng;
 
+pub(crate) use self::view::{Ended, Ticket};
+pub use self::view::{PartnerView, Readiness};
+use crate::backoff::Jitter;
 use crate::budget::Budget;
 use crate::decision::{AttemptKind, Because};
-use crate::gate::{Call, Gate, GateState, Pass};
+use crate::gate::{Call, Gate, GateState};
 use crate::limiter::Limiter;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::{BreakerConfig, Mode, Policy};
@@ -48,57 +53,6 @@ pub struct PartnerState {
     suspects: u32,
 }
 
-/// When the next attempt may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Readiness {
-    /// Not before; a moment that has passed means now. [`Timestamp::MAX`]: not by time alone.
-    pub at: Timestamp,
-    /// What is waited for until then.
-    pub because: Because,
-}
-
-/// A partner's state in numbers, for logs, metrics and the dashboard.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PartnerView {
-    /// Breaker, hold or suspension.
-    pub gate: GateState,
-    /// Failures in the breaker's window.
-    pub failures: u32,
-    /// Calls in the breaker's window.
-    pub calls: u32,
-    /// Tokens of the retry budget; `None` where it is off.
-    pub tokens: Option<f64>,
-    /// Attempts in flight.
-    pub in_flight: u32,
-    /// The share of the configured rate and concurrency in force, 0 to 1.
-    pub limit_share: f64,
-}
-
-/// The place that an attempt in flight holds at its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    pass: Pass,
-    holds_place: bool,
-}
-
-impl Ticket {
-    /// Of an attempt whose partner no longer knows it (a crash lies between).
-    pub(crate) const LOST: Ticket = Ticket {
-        pass: Pass::LOST,
-        holds_place: false,
-    };
-
-    pub(crate) const fn is_probe(self) -> bool {
-        self.pass.is_probe()
-    }
-}
-
-impl Default for Ticket {
-    fn default() -> Self {
-        Ticket::LOST
-    }
-}
-
 impl Partner {
     /// A partner nothing is known of yet: closed breaker, full reserve.
     #[must_use]
@@ -126,15 +80,19 @@ impl Partner {
             state,
             ..Partner::new(policy, now)
         };
-        partner.state.gate.forget_calls(now);
-        let fresh = partner
-            .policy
-            .budget
-            .map(|config| Budget::new(&config, now));
-        partner.state.budget = match (partner.state.budget.take(), fresh) {
-            (Some(kept), Some(_)) => Some(kept),
-            (_, fresh) => fresh,
-        };
+        let (policy, state) = (&partner.policy, &mut partner.state);
+        let longest_hold = longest_hold(policy);
+        let spread = policy.retry_after.spread.of(longest_hold);
+        let gate_longest = longest_hold.saturating_add(spread);
+        state.gate.take_up(&partner.gate_config, gate_longest, now);
+        state.limiter.take_up(&policy.limit, now);
+        state.budget = policy.budget.map(|config| match state.budget.take() {
+            Some(mut kept) => {
+                kept.take_up(&config, now);
+                kept
+            }
+            None => Budget::new(&config, now),
+        });
         partner
     }
 
@@ -159,13 +117,13 @@ impl Partner {
         if old_window != self.gate_config.window {
             self.state.gate.count_over(self.gate_config.window, now);
         }
-        let old_window = old_budget.map(|budget| budget.window);
         match (self.policy.budget, &mut self.state.budget) {
             (Some(config), None) => self.state.budget = Some(Budget::new(&config, now)),
-            (Some(config), Some(budget)) if old_window != Some(config.window) => {
-                budget.save_over(config.window, now);
+            (Some(config), Some(budget)) => {
+                if let Some(old) = old_budget {
+                    budget.reload(&old, &config, now);
+                }
             }
-            (Some(_), Some(_)) => {}
             (None, budget) => *budget = None,
         }
     }
@@ -176,25 +134,22 @@ impl Partner {
     pub fn readiness(&self, now: Timestamp) -> Readiness {
         let (gate, why_gate) = self.state.gate.ready_at(now);
         let (limit, why_limit) = self.state.limiter.ready_at(&self.policy.limit);
-        let later = if limit > gate {
-            Readiness {
-                at: limit,
-                because: why_limit,
-            }
-        } else {
-            Readiness {
-                at: gate,
-                because: why_gate,
-            }
-        };
-        // A gate that is shut explains more than a rate that is not up yet.
+        // A gate that is shut explains more than a rate that is not up yet. A place that comes free
+        // at no known time says nothing about when the gate opens.
         if gate > now {
-            Readiness {
+            let at = if limit.is_never() {
+                gate
+            } else {
+                gate.max(limit)
+            };
+            return Readiness {
+                at,
                 because: why_gate,
-                ..later
-            }
-        } else {
-            later
+            };
+        }
+        Readiness {
+            at: limit,
+            because: why_limit,
         }
     }
 
@@ -247,7 +202,8 @@ impl Partner {
         )
     }
 
-    /// An operator has mended what suspended the partner: a probe goes now.
+    /// An operator has mended what suspended, held or opened the partner: a probe may go now. A
+    /// closed partner stays as it is.
     pub fn resume(&mut self, now: Timestamp) {
         self.state.suspects = 0;
         self.state.gate.resume(now);
@@ -257,15 +213,12 @@ impl Partner {
     #[inline]
     pub(crate) fn admit(&mut self, now: Timestamp, limit: Duration) -> Ticket {
         let interval = self.state.limiter.interval_nanos(&self.policy.limit);
-        self.state.limiter.admit(&self.policy.limit, now);
+        let epoch = self.state.limiter.admit(&self.policy.limit, now);
         let pass = self
             .state
             .gate
             .admit(&self.gate_config, now, limit, interval);
-        Ticket {
-            pass,
-            holds_place: true,
-        }
+        Ticket { pass, epoch }
     }
 
     #[inline]
@@ -283,26 +236,34 @@ impl Partner {
         }
     }
 
-    pub(crate) fn give_back_token(&mut self, now: Timestamp) {
+    pub(crate) fn give_back_token(&mut self, now: Timestamp, ticket: Ticket) {
+        if ticket.is_lost() {
+            return;
+        }
         if let (Some(budget), Some(config)) = (&mut self.state.budget, &self.policy.budget) {
             budget.give_back(config, now);
         }
     }
 
-    /// What became of an attempt.
+    /// What became of an attempt. A lost ticket, of before a restart, changes nothing here.
     #[inline]
     pub(crate) fn settle<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,
-        ticket: Ticket,
-        kind: AttemptKind,
-        outcome: &Outcome,
-        judgement: &Judgement,
+        ended: &Ended<'_>,
         rng: &mut R,
     ) {
-        if ticket.holds_place {
-            self.state.limiter.release();
+        let Ended {
+            ticket,
+            kind,
+            outcome,
+            judgement,
+            deadline,
+        } = *ended;
+        if ticket.is_lost() {
+            return;
         }
+        self.state.limiter.release(ticket.epoch);
         let hold = self.hold_of(outcome);
         let call = Call {
             health: judgement.health,
@@ -320,7 +281,17 @@ impl Partner {
             self.state.limiter.on_throttled(&self.policy.limit, now);
         }
         if let Some(floor) = hold {
-            let spread = self.policy.retry_after.spread.of(nanos(floor));
+            let spread = match self.policy.backoff.jitter {
+                Jitter::None => 0,
+                _ => self.policy.retry_after.spread.of(nanos(floor)),
+            };
+            // What the window allows without the jitter, the jitter must not forbid.
+            let left = nanos(deadline.since(now + floor));
+            let spread = if left == 0 {
+                spread
+            } else {
+                spread.min(left - 1)
+            };
             self.state.gate.hold(now, floor, spread, rng);
         }
         self.watch_suspects(now, judgement, rng);
@@ -328,9 +299,7 @@ impl Partner {
 
     /// Gives an attempt's place back without a word about the partner.
     pub(crate) fn release<R: Rng + ?Sized>(&mut self, now: Timestamp, ticket: Ticket, rng: &mut R) {
-        if ticket.holds_place {
-            self.state.limiter.release();
-        }
+        self.state.limiter.release(ticket.epoch);
         let call = Call {
             health: Health::Neutral,
             took: Duration::ZERO,
@@ -363,7 +332,7 @@ impl Partner {
         outcome
             .hint
             .filter(|hint| holds && !hint.wait.is_zero())
-            .map(|hint| hint.wait)
+            .map(|hint| Duration::from_nanos(nanos(hint.wait).min(longest_hold(&self.policy))))
     }
 
     #[inline]
@@ -391,4 +360,13 @@ impl Partner {
             self.state.gate.suspend(&self.gate_config, now, rng);
         }
     }
+}
+
+/// No hold is longer, in nanoseconds: the window, or what the policy obeys beyond it. A partner
+/// that says `1796040000` and means a date is not left alone for 57 years.
+fn longest_hold(policy: &Policy) -> u64 {
+    /// Where the policy has no end at all: the window of the built-in one.
+    const DAY: Duration = Duration::from_secs(86_400);
+    let window = policy.window.unwrap_or(DAY);
+    nanos(window.max(policy.retry_after.max.unwrap_or_default()))
 }

@@ -14,16 +14,19 @@
 //!                                        └───────────────────────────────► open until t'
 //! ```
 
+mod open;
+mod ramp;
+
 use core::time::Duration;
 
 use rand_core::Rng;
 
+use self::ramp::Ramp;
 use crate::decision::Because;
 use crate::policy::BreakerConfig;
 use crate::problems::MAX_PROBES;
-use crate::random;
 use crate::ratio::ONE;
-use crate::time::{Timestamp, nanos};
+use crate::time::Timestamp;
 use crate::verdict::Health;
 use crate::window::Calls;
 
@@ -108,6 +111,10 @@ pub(crate) struct Pass {
 
 const NO_PLACE: u8 = u8::MAX;
 
+/// A probe keeps its place a little longer than it may take, so that its timeout is heard before
+/// the place is given away: else a partner that hangs would be probed for ever and never left alone.
+const GRACE_NANOS: u64 = 1_000_000_000;
+
 impl Pass {
     /// A pass that nobody remembers: its holder's word changes nothing.
     pub(crate) const LOST: Pass = Pass {
@@ -135,17 +142,6 @@ pub(crate) struct Gate {
     /// Drawn when a hold begins, so that hints that prolong it do not draw again.
     hold_jitter: u64,
 }
-
-/// The paced drain after closing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Ramp {
-    started: Timestamp,
-    next: Timestamp,
-}
-
-/// After so many doublings the ramp is over: a thousand times the rate it began with.
-const RAMP_STEPS: u64 = 10;
 
 impl Gate {
     pub(crate) fn new(config: &BreakerConfig, now: Timestamp) -> Self {
@@ -216,8 +212,8 @@ impl Gate {
         interval: u64,
     ) -> Pass {
         if let Phase::Closed = self.phase {
-            if self.ramp.is_some() {
-                self.pace(config, now, interval);
+            if let Some(ramp) = self.ramp {
+                self.ramp = ramp.after_one(config, now, interval);
             }
             return Pass {
                 generation: self.generation,
@@ -225,7 +221,11 @@ impl Gate {
                 expires: Timestamp::MAX,
             };
         }
-        self.admit_probe(now + config.probe_timeout.max(limit))
+        self.admit_probe(
+            (now + limit)
+                .plus_nanos(GRACE_NANOS)
+                .max(now + config.probe_timeout),
+        )
     }
 
     #[cold]
@@ -239,13 +239,14 @@ impl Gate {
             });
         }
         let generation = self.generation;
-        let Phase::HalfOpen { places, .. } = &mut self.phase else {
+        let Phase::HalfOpen { places, probes, .. } = &mut self.phase else {
             return Pass::LOST;
         };
-        // The place that has been free for longest, or whose holder has been silent for longest.
+        // The place that has been free for longest, or whose holder has been silent for longest:
+        // as many places as probes, so that who is late finds his place given away.
         let mut oldest = 0;
-        for (index, place) in places.iter().enumerate() {
-            if *place < places[oldest] {
+        for index in 1..usize::from((*probes).min(MAX_PROBES)) {
+            if places[index] < places[oldest] {
                 oldest = index;
             }
         }
@@ -255,17 +256,6 @@ impl Gate {
             place: oldest as u8,
             expires,
         }
-    }
-
-    /// After closing: one, then one more after the interval of the step that has been reached.
-    fn pace(&mut self, config: &BreakerConfig, now: Timestamp, limit: u64) {
-        let Some(ramp) = self.ramp else { return };
-        let step = nanos(now.since(ramp.started)) / nanos(config.ramp_step).max(1);
-        let interval = config.ramp_start.interval_nanos() >> step.min(63);
-        self.ramp = (step < RAMP_STEPS && interval > limit).then(|| Ramp {
-            next: now.plus_nanos(interval),
-            ..ramp
-        });
     }
 
     /// What became of a call. A word about a call of an earlier phase, or of a probe whose place
@@ -322,7 +312,7 @@ impl Gate {
             .consecutive
             .is_some_and(|limit| self.consecutive >= limit);
         if by_rate || in_a_row {
-            self.open(config, now, rng);
+            self.open(config, Cause::Breaker, now, rng);
         }
     }
 
@@ -354,162 +344,25 @@ impl Gate {
         *place = Timestamp::ZERO;
         match call.health {
             Health::Neutral => {}
-            _ if call.suspect && *cause == Cause::Suspension => self.suspend(config, now, rng),
+            // Still refused, or not even reached: no word yet that it is mended.
+            _ if *cause == Cause::Suspension && (call.suspect || call.health == Health::Bad) => {
+                self.suspend(config, now, rng);
+            }
             Health::Good => {
                 *succeeded += 1;
                 if *succeeded >= *probes {
-                    self.close(config, enabled, now);
+                    let paced = enabled || *cause != Cause::Breaker;
+                    self.close(config, paced, now);
                 }
             }
             // The partner named a new time itself: the hold that follows says all there is to say.
             Health::Bad if *cause == Cause::Hold && call.hinted => {}
-            Health::Bad => self.open(config, now, rng),
-        }
-    }
-
-    fn close(&mut self, config: &BreakerConfig, enabled: bool, now: Timestamp) {
-        self.turn(Phase::Closed);
-        self.openings = 0;
-        self.consecutive = 0;
-        self.calls.clear(now);
-        let first = config.ramp_start.interval_nanos();
-        self.ramp = enabled.then(|| Ramp {
-            started: now,
-            next: now.plus_nanos(first),
-        });
-    }
-
-    /// Opens for a time that doubles while probes fail, drawn to either side of it.
-    #[cold]
-    fn open<R: Rng + ?Sized>(&mut self, config: &BreakerConfig, now: Timestamp, rng: &mut R) {
-        let until = now.plus_nanos(self.open_nanos(config, rng));
-        self.openings = self.openings.saturating_add(1);
-        self.turn(Phase::Open {
-            until,
-            cause: Cause::Breaker,
-            probes: config.probes,
-        });
-    }
-
-    fn open_nanos<R: Rng + ?Sized>(&self, config: &BreakerConfig, rng: &mut R) -> u64 {
-        let jitter = u64::from(config.open_jitter.millionths()).min(ONE);
-        // The middle is capped so that the draw never passes open_max, and stays a draw there.
-        let highest =
-            u128::from(nanos(config.open_max)) * u128::from(ONE) / u128::from(ONE + jitter);
-        let doubled = nanos(config.open).saturating_mul(1 << self.openings.min(40));
-        let middle = u128::from(doubled).min(highest) as u64;
-        let half = (u128::from(middle) * u128::from(jitter) / u128::from(ONE)) as u64;
-        (middle - half)
-            .saturating_add(random::up_to(rng, half.saturating_mul(2)))
-            .max(1)
-    }
-
-    /// The partner asked for nothing before `floor` has passed. With `spread` on top, so that many
-    /// senders told the same second do not send their probes in it.
-    pub(crate) fn hold<R: Rng + ?Sized>(
-        &mut self,
-        now: Timestamp,
-        floor: Duration,
-        spread: u64,
-        rng: &mut R,
-    ) {
-        let holding = matches!(
-            self.phase,
-            Phase::Open {
-                cause: Cause::Hold,
-                ..
-            }
-        );
-        if !holding {
-            self.hold_jitter = rng.next_u64();
-        }
-        let end = (now + floor).plus_nanos(random::scale(self.hold_jitter, spread));
-        match &mut self.phase {
-            Phase::Open {
-                until,
-                cause,
-                probes,
-            } => {
-                if end > *until && *cause == Cause::Breaker {
-                    *cause = Cause::Hold;
-                }
-                *until = end.max(*until);
-                *probes = 1;
-            }
-            Phase::HalfOpen {
-                cause: Cause::Suspension,
-                ..
-            } => {
-                self.turn(Phase::Open {
-                    until: end,
-                    cause: Cause::Suspension,
-                    probes: 1,
-                });
-            }
-            Phase::Closed | Phase::HalfOpen { .. } => {
-                self.turn(Phase::Open {
-                    until: end,
-                    cause: Cause::Hold,
-                    probes: 1,
-                });
+            // With the breaker off a hold whose probe fails goes on as a hold.
+            Health::Bad => {
+                let cause = if enabled { Cause::Breaker } else { *cause };
+                self.open(config, cause, now, rng);
             }
         }
-    }
-
-    /// Only a slow probe passes from now on, until one succeeds.
-    #[cold]
-    pub(crate) fn suspend<R: Rng + ?Sized>(
-        &mut self,
-        config: &BreakerConfig,
-        now: Timestamp,
-        rng: &mut R,
-    ) {
-        let longest = nanos(config.open_max);
-        let until = now.plus_nanos(longest / 2 + random::up_to(rng, longest / 2));
-        self.turn(Phase::Open {
-            until,
-            cause: Cause::Suspension,
-            probes: 1,
-        });
-    }
-
-    /// An operator has mended the cause: the next attempt is a probe, now.
-    pub(crate) fn resume(&mut self, now: Timestamp) {
-        if let Phase::Open {
-            cause: Cause::Suspension,
-            ..
-        }
-        | Phase::HalfOpen {
-            cause: Cause::Suspension,
-            ..
-        } = self.phase
-        {
-            self.turn(Phase::Open {
-                until: now,
-                cause: Cause::Suspension,
-                probes: 1,
-            });
-        }
-    }
-
-    /// This process starts anew: nobody is out any more.
-    pub(crate) fn forget_calls(&mut self, now: Timestamp) {
-        if let Phase::HalfOpen { cause, probes, .. } = self.phase {
-            self.turn(Phase::Open {
-                until: now,
-                cause,
-                probes,
-            });
-        } else {
-            self.generation = self.generation.wrapping_add(1);
-        }
-    }
-
-    fn turn(&mut self, phase: Phase) {
-        self.phase = phase;
-        self.ramp = None;
-        // Skips the generation of passes that were lost.
-        self.generation = (self.generation.wrapping_add(1)) % u32::MAX;
     }
 }
 

@@ -1,0 +1,399 @@
+//! One operation: what the caller wants done once. The state machine that decides its retries.
+
+mod decide;
+mod send;
+mod spec;
+
+use core::time::Duration;
+
+use rand_core::Rng;
+
+use self::send::{Obstacle, uses_retry};
+pub use self::spec::{OperationSpec, is_idempotent};
+use crate::decision::{AttemptKind, Because, Decision, End, Reason, Wait};
+use crate::hint::Hint;
+use crate::outcome::{Blame, Outcome, OutcomeKind, Processed};
+use crate::partner::{Ended, Partner, Ticket};
+use crate::policy::Policy;
+use crate::time::{Timestamp, nanos};
+use crate::verdict::{Judgement, Verdict};
+
+/// The state machine of one operation. It can be stored and taken up again.
+///
+/// [`poll`](Operation::poll) answers what to do now; [`on_outcome`](Operation::on_outcome) takes
+/// what became of an attempt. The shell's part, in full:
+///
+/// ```
+/// use rand_xoshiro::Xoshiro256PlusPlus;
+/// use rand_xoshiro::rand_core::SeedableRng;
+/// use ressac_policy::{
+///     Decision, Operation, OperationSpec, Outcome, Partner, Policy, Reason, Timestamp,
+/// };
+///
+/// let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+/// let mut now = Timestamp::from_secs(0);
+/// let mut partner = Partner::new(Policy::sync(), now);
+/// let mut operation = Operation::new(&OperationSpec::new("GET"), partner.policy(), now);
+///
+/// let mut replies = [503, 503, 200].into_iter();
+/// let end = loop {
+///     match operation.poll(now, &mut partner, &mut rng) {
+///         Decision::Send(_attempt) => {
+///             let outcome = Outcome::status(replies.next().unwrap());
+///             operation.on_outcome(now, &outcome, &mut partner, &mut rng);
+///         }
+///         // A real shell sleeps; virtual time jumps.
+///         Decision::Wait(wait) => now = wait.until,
+///         Decision::End(end) => break end,
+///     }
+/// };
+/// assert_eq!((end.reason, end.attempts), (Reason::Delivered, 3));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Operation {
+    idempotent: bool,
+    keyed: bool,
+    key_ttl: Option<Duration>,
+    repeatable_body: bool,
+    deadline: Timestamp,
+    series: u32,
+    attempts: u32,
+    attempts_in_series: u32,
+    retries: u32,
+    deposited: bool,
+    free_used: bool,
+    /// Where a key's time to live counts from.
+    first_sent: Option<Timestamp>,
+    /// For decorrelated jitter alone.
+    previous_wait: u64,
+    worst: Processed,
+    worst_in_series: Processed,
+    /// Some attempt of some series may have done it: what "already done" is believed after.
+    may_be_done: bool,
+    last: Option<OutcomeKind>,
+    last_blame: Option<Blame>,
+    hint: Option<Hint>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Phase {
+    Waiting {
+        not_before: Timestamp,
+        because: Because,
+        free: bool,
+    },
+    Sending {
+        kind: AttemptKind,
+        limit: Timestamp,
+        #[cfg_attr(feature = "serde", serde(skip))]
+        ticket: Ticket,
+    },
+    Ended(End),
+}
+
+impl Operation {
+    /// An operation that nothing has been sent of, whose window begins now.
+    #[must_use]
+    pub fn new(spec: &OperationSpec, policy: &Policy, now: Timestamp) -> Self {
+        Operation {
+            idempotent: spec.idempotent,
+            keyed: spec.keyed,
+            key_ttl: spec.key_ttl,
+            repeatable_body: spec.repeatable_body,
+            deadline: deadline(policy, spec.deliver_by, now),
+            series: 1,
+            attempts: 0,
+            attempts_in_series: 0,
+            retries: 0,
+            deposited: false,
+            free_used: false,
+            first_sent: None,
+            previous_wait: nanos(policy.backoff.base),
+            worst: Processed::No,
+            worst_in_series: Processed::No,
+            may_be_done: false,
+            last: None,
+            last_blame: None,
+            hint: None,
+            phase: Phase::Waiting {
+                not_before: now,
+                because: Because::Turn,
+                free: false,
+            },
+        }
+    }
+
+    /// A new series of attempts for an operation that had ended: a fresh window, all retries, the
+    /// same operation. What was processed before stays on record; that it is sent again was
+    /// somebody's decision.
+    #[must_use]
+    pub fn replay(&self, policy: &Policy, deliver_by: Option<Timestamp>, now: Timestamp) -> Self {
+        Operation {
+            deadline: deadline(policy, deliver_by, now),
+            series: self.series.saturating_add(1),
+            attempts_in_series: 0,
+            retries: 0,
+            deposited: false,
+            free_used: false,
+            previous_wait: nanos(policy.backoff.base),
+            worst_in_series: Processed::No,
+            hint: None,
+            phase: Phase::Waiting {
+                not_before: now,
+                because: Because::Turn,
+                free: false,
+            },
+            ..self.clone()
+        }
+    }
+
+    /// What to do now. [`Decision::Send`] takes a place at the partner: report the attempt's
+    /// outcome, or [`cancel`](Operation::cancel) it.
+    pub fn poll<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        partner: &mut Partner,
+        rng: &mut R,
+    ) -> Decision {
+        let (not_before, because, free) = match self.phase {
+            Phase::Waiting {
+                not_before,
+                because,
+                free,
+            } => (not_before, because, free),
+            Phase::Sending { limit, .. } => {
+                return Decision::Wait(Wait::new(limit, Because::Reply));
+            }
+            Phase::Ended(end) => return Decision::End(end),
+        };
+        if now >= self.deadline {
+            return self.end(Reason::WindowClosed);
+        }
+        if now < not_before {
+            return Decision::Wait(Wait::new(not_before, because));
+        }
+        // The partner may have forgotten the key while this waited.
+        if self.worst_in_series > Processed::No && !self.replayable(now) {
+            return self.end(Reason::Ambiguous);
+        }
+        match self.obstacle(now, partner, free) {
+            Some(Obstacle::Wait(readiness)) => Decision::Wait(Wait {
+                retry: (self.attempts_in_series > 0).then_some(self.retries),
+                hint: self.hint,
+                ..Wait::new(readiness.at.min(self.deadline), readiness.because)
+            }),
+            Some(Obstacle::End(reason)) => self.end(reason),
+            None => Decision::Send(self.send(now, partner, free, rng)),
+        }
+    }
+
+    /// Takes what became of the attempt that [`poll`](Operation::poll) had sent, and says what
+    /// follows. A word about no attempt, or a second word about one, changes nothing.
+    pub fn on_outcome<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        outcome: &Outcome,
+        partner: &mut Partner,
+        rng: &mut R,
+    ) -> Decision {
+        let Phase::Sending { kind, ticket, .. } = self.phase else {
+            return self.poll_unsent();
+        };
+        let before = if self.may_be_done {
+            Processed::Maybe
+        } else {
+            Processed::No
+        };
+        let judgement = partner.policy().rules.judge(outcome, self.keyed, before);
+        let ended = Ended {
+            ticket,
+            kind,
+            outcome,
+            judgement: &judgement,
+            deadline: self.deadline,
+        };
+        partner.settle(now, &ended, rng);
+        self.last = Some(outcome.kind);
+        self.last_blame = judgement.blame;
+        match judgement.verdict {
+            Verdict::Success | Verdict::AlreadyDone => {
+                self.worst = Processed::Yes;
+                self.end_with(Reason::Delivered, judgement.verdict == Verdict::AlreadyDone)
+            }
+            Verdict::Retry | Verdict::Permanent => {
+                self.worst = self.worst.max(judgement.processed);
+                // A refusal was processed, certainly, but it has done nothing.
+                if judgement.verdict == Verdict::Retry || judgement.processed == Processed::Maybe {
+                    self.worst_in_series = self.worst_in_series.max(judgement.processed);
+                    self.may_be_done |= judgement.processed > Processed::No;
+                }
+                self.hint = outcome.hint;
+                self.after_failure(now, outcome, &judgement, kind, partner, rng)
+            }
+        }
+    }
+
+    fn wait(&mut self, wait: Wait, free: bool) -> Decision {
+        self.phase = Phase::Waiting {
+            not_before: wait.until,
+            because: wait.because,
+            free,
+        };
+        Decision::Wait(wait)
+    }
+
+    fn end(&mut self, reason: Reason) -> Decision {
+        self.end_with(reason, false)
+    }
+
+    fn end_with(&mut self, reason: Reason, already_done: bool) -> Decision {
+        let end = End {
+            reason,
+            blame: self.last_blame,
+            processed: self.worst,
+            attempts: self.attempts,
+            already_done,
+            last: self.last,
+            hint: self.hint,
+        };
+        self.phase = Phase::Ended(end);
+        Decision::End(end)
+    }
+
+    /// Ends the operation for its caller (`cancelled`) or an operator (`discarded`). An attempt in
+    /// flight gives its place back: no lost permit, no stuck probe, and no word about the partner.
+    /// An operation that had ended stays as it was.
+    pub fn cancel<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        reason: Reason,
+        partner: &mut Partner,
+        rng: &mut R,
+    ) -> Decision {
+        match self.phase {
+            Phase::Ended(end) => return Decision::End(end),
+            Phase::Sending { ticket, .. } => {
+                partner.release(now, ticket, rng);
+                self.worst = self.worst.max(Processed::Maybe);
+                self.worst_in_series = self.worst_in_series.max(Processed::Maybe);
+                self.may_be_done = true;
+            }
+            Phase::Waiting { .. } => {}
+        }
+        self.end(reason)
+    }
+
+    /// Takes back an attempt that was decided but provably never begun (its record could not be
+    /// written): it counts as never decided, and its token and its place are given back.
+    pub fn take_back<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        partner: &mut Partner,
+        rng: &mut R,
+    ) {
+        let Phase::Sending { kind, ticket, .. } = self.phase else {
+            return;
+        };
+        partner.release(now, ticket, rng);
+        self.attempts = self.attempts.saturating_sub(1);
+        self.attempts_in_series = self.attempts_in_series.saturating_sub(1);
+        if self.attempts == 0 {
+            self.first_sent = None;
+        }
+        if uses_retry(kind, partner.policy().mode) {
+            self.retries = self.retries.saturating_sub(1);
+        }
+        if kind == AttemptKind::Retry {
+            partner.give_back_token(now, ticket);
+        }
+        let free = kind == AttemptKind::Free;
+        self.phase = Phase::Waiting {
+            not_before: now,
+            because: Because::Turn,
+            free,
+        };
+    }
+
+    /// What the policy makes of an outcome of this operation, deciding nothing. For records.
+    #[must_use]
+    pub fn judge(&self, outcome: &Outcome, policy: &Policy) -> Judgement {
+        policy
+            .rules
+            .judge(outcome, self.keyed, self.worst_in_series)
+    }
+
+    fn poll_unsent(&self) -> Decision {
+        match self.phase {
+            Phase::Waiting {
+                not_before,
+                because,
+                ..
+            } => Decision::Wait(Wait::new(not_before, because)),
+            Phase::Sending { limit, .. } => Decision::Wait(Wait::new(limit, Because::Reply)),
+            Phase::Ended(end) => Decision::End(end),
+        }
+    }
+
+    /// May the request be sent again at that moment, though an earlier attempt may have arrived?
+    #[must_use]
+    pub fn replayable(&self, at: Timestamp) -> bool {
+        let remembered = match (self.key_ttl, self.first_sent) {
+            (Some(ttl), Some(first)) => at < first + ttl,
+            _ => true,
+        };
+        self.idempotent || self.keyed && remembered
+    }
+
+    /// Attempts sent, over all series.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Retries used in this series.
+    #[must_use]
+    pub const fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// The series: 1, and one more with each replay.
+    #[must_use]
+    pub const fn series(&self) -> u32 {
+        self.series
+    }
+
+    /// Nothing is sent from this moment on.
+    #[must_use]
+    pub const fn deadline(&self) -> Timestamp {
+        self.deadline
+    }
+
+    /// The worst over all attempts.
+    #[must_use]
+    pub const fn processed(&self) -> Processed {
+        self.worst
+    }
+
+    /// Is the next attempt the first of its series?
+    #[must_use]
+    pub const fn is_fresh(&self) -> bool {
+        self.attempts_in_series == 0
+    }
+
+    /// How it ended, if it has.
+    #[must_use]
+    pub const fn ended(&self) -> Option<End> {
+        match self.phase {
+            Phase::Ended(end) => Some(end),
+            Phase::Waiting { .. } | Phase::Sending { .. } => None,
+        }
+    }
+}
+
+fn deadline(policy: &Policy, deliver_by: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let window = policy.window.map_or(Timestamp::MAX, |window| now + window);
+    deliver_by.map_or(window, |moment| moment.min(window))
+}
