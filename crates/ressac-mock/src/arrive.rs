@@ -308,3 +308,40 @@ fn blank_entry(head: &RequestHead, origin: &Origin<'_>, now: u64) -> Entry {
         flags: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Scenario;
+
+    #[test]
+    fn mo_3_too_many_callers_are_told_and_none_is_forgotten() {
+        let text = "version = 1\n[[route]]\nname = \"a\"\npath = \"/{token}\"\n\
+                    scope = \"token\"\nscript = \"200 x2\"";
+        let shared = Shared::new(Scenario::parse(text).unwrap(), 10);
+        let origin = Origin {
+            conn: 1,
+            listener: "plain",
+            t_accept: 0,
+            t_first: 0,
+        };
+        let arrive = |i: usize| {
+            let target = format!("/t{i}");
+            let head = RequestHead {
+                method: "GET".to_owned(),
+                target,
+                ..RequestHead::unknown()
+            };
+            shared.arrive(&head, &origin).plan
+        };
+        for i in 0..MAX_SCOPES {
+            assert!(matches!(arrive(i), Plan::Step { n: 1, .. }));
+        }
+        assert!(matches!(arrive(MAX_SCOPES), Plan::ScopeTableFull { .. }));
+        assert!(matches!(arrive(0), Plan::Step { n: 2, .. }));
+        let core = shared.core();
+        let flags: Vec<_> = core.journal.since(0).map(|e| e.flags.len()).collect();
+        assert_eq!(flags, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    }
+}

@@ -45,7 +45,7 @@ mod store;
 mod wire;
 
 pub use handle::{Progress, ScriptHandle, WaitError};
-pub use journal::{Effect, Entry, Flag, Kind, Sent, Wire};
+pub use journal::{Effect, Entry, Flag, Kind, Sent, Summary, Wire};
 pub use mock::{Mock, MockError, Options, ScriptError};
 pub use notation::NotationError;
 pub use resources::Resource;

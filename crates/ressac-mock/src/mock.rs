@@ -243,7 +243,12 @@ impl Mock {
         let salt = self.shared.clock.anchor_unix_ns() & 0xff_ffff;
         let mut core = self.shared.core();
         let index = core.routes.len();
-        let (name, token) = (format!("script-{index}"), format!("op{index}-{salt:x}"));
+        let mut name = format!("script-{index}");
+        // A route of the scenario may be called like this.
+        while core.scenario.routes.iter().any(|r| r.name == name) {
+            name.push('_');
+        }
+        let token = format!("op{index}-{salt:x}");
         core.by_path.insert(format!("/{token}"), index);
         core.routes.push(RouteState::new(Route {
             name: name.clone(),

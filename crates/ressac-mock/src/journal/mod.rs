@@ -2,12 +2,14 @@
 
 mod entry;
 mod metrics;
+mod summary;
 
 use std::collections::VecDeque;
 
 pub(crate) use entry::hex;
 pub use entry::{Effect, Entry, Flag, Kind, Sent, Wire};
 pub(crate) use metrics::Metrics;
+pub use summary::Summary;
 
 /// The most bytes the journal keeps.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
