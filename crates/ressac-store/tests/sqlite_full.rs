@@ -141,6 +141,59 @@ async fn past_the_reserve_everything_is_refused_whole() {
     );
 }
 
+/// ST-7: one command that does not fit takes its commit down; the others that rode in it do not suffer.
+#[tokio::test]
+async fn a_command_that_does_not_fit_sinks_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = open_small(&path).await;
+    let ids = fill(&store).await;
+    let lease = lease(&store).await;
+    let large = ids[1..11].iter().map(|id| {
+        let operation = vec![1; 200_000];
+        ressac_store::Begin {
+            operation,
+            ..begin(&store, *id)
+        }
+    });
+    let batches = [
+        vec![begin(&store, ids[0])],
+        large.collect(),
+        vec![begin(&store, ids[11])],
+    ];
+    // All three ride in one commit: the lock keeps the writer from it until they are queued.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut sent = Vec::new();
+    for batch in batches {
+        let mut answer = store.begin(&lease, batch);
+        let early = tokio::time::timeout(std::time::Duration::ZERO, &mut answer).await;
+        assert!(
+            early.is_err(),
+            "answered while the writer was held: {early:?}"
+        );
+        sent.push(answer);
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    let mut answers = Vec::new();
+    for answer in sent {
+        answers.push(answer.await);
+    }
+    assert_eq!(answers[0], Ok(vec![Ok(())]));
+    assert!(
+        matches!(answers[1], Err(StoreError::Full { .. })),
+        "{:?}",
+        answers[1]
+    );
+    assert_eq!(answers[2], Ok(vec![Ok(())]));
+    let in_flight = store.in_flight("acme", 0, 100).await.unwrap();
+    assert_eq!(
+        in_flight.iter().map(|m| m.id).collect::<Vec<_>>(),
+        [ids[0], ids[11]]
+    );
+    assert_eq!(store.counts("acme").await.unwrap().sending, 2);
+}
+
 #[cfg(target_os = "linux")]
 mod disk {
     use std::io::{BufRead, BufReader, Write};

@@ -250,3 +250,41 @@ fn limit_size(
     let reserve = (pages / 8).clamp(32, 4_096);
     Ok(Some(pages - reserve))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{make_durable, open};
+    use crate::error::StoreError;
+    use crate::sqlite::SqliteOptions;
+
+    /// ST-4: every setting that makes a commit last is on, on the connection that writes.
+    #[test]
+    fn the_writer_commits_to_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = open(&SqliteOptions::new(folder.path().join("store.db"))).unwrap();
+        let setting = |name| -> i64 {
+            opened
+                .conn
+                .pragma_query_value(None, name, |r| r.get(0))
+                .unwrap()
+        };
+        assert_eq!(setting("synchronous"), 2);
+        assert_eq!(setting("foreign_keys"), 1);
+        assert_eq!(setting("wal_autocheckpoint"), 0);
+    }
+
+    /// ST-4: a database that cannot have a log of that kind is refused, and the setting named.
+    #[test]
+    fn a_journal_that_does_not_last_is_refused() {
+        let conn = rusqlite::Connection::open_in_memory().unwrap();
+        let fault = make_durable(&conn).unwrap_err().told("memory".as_ref());
+        let wanted = StoreError::Unsafe {
+            setting: "journal_mode",
+            found: "memory".into(),
+            wanted: "wal",
+        };
+        assert_eq!(fault, wanted);
+    }
+}
