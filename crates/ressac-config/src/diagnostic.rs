@@ -63,6 +63,11 @@ impl Diagnostic {
         self
     }
 
+    /// Do both point at the same spot first?
+    pub(crate) fn same_place(&self, other: &Self) -> bool {
+        self.marks.first().map(|mark| &mark.place) == other.marks.first().map(|mark| &mark.place)
+    }
+
     /// Error or warning.
     #[must_use]
     pub fn severity(&self) -> Severity {

@@ -132,6 +132,12 @@ impl NamedPolicy {
         self.said.get(group.unwrap_or(field))
     }
 
+    /// Is the value that of a policy that this one extends?
+    pub(crate) fn inherits(&self, field: &str) -> bool {
+        self.said_of(field)
+            .is_some_and(|said| said.policy != self.name)
+    }
+
     /// Where the field is set; else where its group is; else the head of the policy.
     pub(crate) fn place_of(&self, field: &str) -> Option<&Place> {
         let group = field.split('.').next().unwrap_or(field);

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::settings::{GATEWAY, GROUPS, PARTNER, POLICY, policy_setting};
+
 /// One file: its path, its text, and the text as it may be shown.
 pub(crate) struct Source {
     /// As the caller named it.
@@ -82,21 +84,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// Hides what an error's excerpt must not show: header values, and passwords or keys in a URL.
+/// Hides what an error's excerpt must not show: header values, passwords or keys in a URL, and
+/// whatever stands under a name that is not known here, which may be either misspelt.
 fn masked(text: &str) -> String {
     let (tree, errors) = DeTable::parse_recoverable(text);
     let mut spans = Vec::new();
-    if let Some(DeValue::Table(partners)) = tree.get_ref().get("partner").map(|v| v.get_ref()) {
-        for partner in partners.values().filter_map(|v| v.get_ref().as_table()) {
-            collect(partner, text, &mut spans);
-        }
-    }
-    if let Some(store) = tree
-        .get_ref()
-        .get("gateway")
-        .and_then(|v| v.get_ref().get("store"))
-    {
-        credentials(store, text, &mut spans);
+    for (key, value) in tree.get_ref() {
+        collect(&mut vec![key.get_ref()], value, text, &mut spans);
     }
     if !errors.is_empty() {
         // The tree cannot be trusted to hold every value: hide by the look of the lines.
@@ -110,31 +104,51 @@ fn masked(text: &str) -> String {
             }
         }
     }
-    // Spans that cut a character leave bytes that are no text.
-    String::from_utf8(bytes).unwrap_or_else(|e| {
-        e.as_bytes()
-            .iter()
-            .map(|b| if b.is_ascii() { *b as char } else { '*' })
-            .collect()
-    })
+    // A span that cut a character left bytes that are no text: those are hidden too.
+    let plain = |byte: u8| if byte.is_ascii() { byte as char } else { '*' };
+    String::from_utf8(bytes).unwrap_or_else(|e| e.as_bytes().iter().copied().map(plain).collect())
 }
 
-fn collect(partner: &DeTable<'_>, text: &str, spans: &mut Vec<Range<usize>>) {
-    if let Some(headers) = partner.get("headers") {
-        match headers.get_ref() {
-            DeValue::Table(table) => {
-                for value in table.values() {
-                    let reference = value.get_ref().as_str().is_some_and(is_reference);
-                    if !reference {
-                        spans.push(inside(value.span(), text));
-                    }
-                }
+/// The texts below a value that are not to be shown.
+fn collect<'a>(
+    path: &mut Vec<&'a str>,
+    value: &'a Spanned<DeValue<'_>>,
+    text: &str,
+    spans: &mut Vec<Range<usize>>,
+) {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                path.push(key.get_ref());
+                collect(path, value, text, spans);
+                path.pop();
             }
-            _ => spans.push(inside(headers.span(), text)),
         }
+        DeValue::Array(items) => {
+            for item in items {
+                collect(path, item, text, spans);
+            }
+        }
+        DeValue::String(written) => match path.as_slice() {
+            ["partner", _, "url"] | ["gateway", "store"] => credentials(value, text, spans),
+            _ if is_shown(path) || is_reference(written) => {}
+            _ => spans.push(inside(value.span(), text)),
+        },
+        _ => {}
     }
-    if let Some(url) = partner.get("url") {
-        credentials(url, text, spans);
+}
+
+/// Is this the name of a setting whose value is no secret?
+fn is_shown(path: &[&str]) -> bool {
+    match path {
+        ["policy", _, "mode" | "extends"] => true,
+        ["policy", _, rest @ ..] => {
+            GROUPS.iter().any(|(group, ..)| *rest == [*group])
+                || policy_setting(&rest.join(".")).is_some()
+        }
+        ["partner", _, "policy" | "ca_file" | "idempotency", ..] => true,
+        ["gateway", name] => GATEWAY.iter().any(|setting| setting.name == *name),
+        _ => false,
     }
 }
 
@@ -167,27 +181,52 @@ fn inside(span: Range<usize>, text: &str) -> Range<usize> {
     }
 }
 
-/// In a broken file: all that follows the first quotation mark or equals sign of the lines from
-/// `headers` to the end of its table, and of lines that hold `@` or `?` behind a `//`.
+/// In a broken file: every line that neither is a table's head nor begins with a known setting;
+/// all from `headers` on to the end of its table; and what follows a `//` with `@`, `?` or `#`.
 fn suspicious(text: &str) -> Vec<Range<usize>> {
     let (mut spans, mut start, mut in_headers) = (Vec::new(), 0, false);
     for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with('[') {
-            in_headers = false;
-        }
+        let end = start + line.len();
+        let head = is_head(line);
         let headers_at = line.to_ascii_lowercase().find("headers");
-        in_headers |= headers_at.is_some();
-        let from = headers_at.unwrap_or(0);
-        if in_headers && let Some(quote) = line[from..].find(['"', '\'', '=']) {
-            spans.push(start + from + quote + 1..start + line.len());
-        } else if let Some(slashes) = line.find("//")
-            && line[slashes..].contains(['@', '?', '#'])
-        {
-            spans.push(start + slashes + 2..start + line.len());
-        }
-        start += line.len();
+        in_headers = headers_at.is_some() || in_headers && !head;
+        let hidden = match headers_at {
+            _ if head => None,
+            Some(at) => Some(at + "headers".len()),
+            None if in_headers || !begins_with_a_setting(line) => Some(0),
+            None => line
+                .find("//")
+                .filter(|at| line[*at..].contains(['@', '?', '#'])),
+        };
+        spans.extend(hidden.map(|hidden| start + hidden..end));
+        start = end;
     }
     spans
+}
+
+/// `[partner.acme]`, and nothing that could be the text of a list.
+fn is_head(line: &str) -> bool {
+    let line = line.trim();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "[]._- ".contains(c);
+    line.starts_with('[') && line.ends_with(']') && line.chars().all(plain)
+}
+
+fn begins_with_a_setting(line: &str) -> bool {
+    let Some((key, _)) = line.split_once('=') else {
+        return line.trim().is_empty();
+    };
+    let key = key.trim();
+    let partner = PARTNER
+        .iter()
+        .filter_map(|setting| setting.name.split('.').next());
+    let mut known = POLICY
+        .iter()
+        .map(|known| known.setting.name)
+        .chain(GATEWAY.iter().map(|setting| setting.name))
+        .chain(GROUPS.iter().map(|(group, ..)| *group))
+        .chain(partner)
+        .chain(["mode", "extends"]);
+    known.any(|name| name == key)
 }
 
 #[cfg(test)]
@@ -209,12 +248,29 @@ mod tests {
     }
 
     #[test]
+    fn ht_8_a_misspelt_name_gives_nothing_away() {
+        for text in [
+            "[partner.a]\nhedaers = { X = \"hunter2\" }\n",
+            "[gateway]\ntoken = \"hunter2\"\n",
+            "[partnr.a.headers]\nX = [[\"hunter2\"]]\n",
+            "[policy.a]\nheaders.X = \"hunter2\"\n",
+        ] {
+            assert!(!masked(text).contains("hunter2"), "{}", masked(text));
+        }
+        let plain =
+            "[policy.a]\nbase = \"1s\"\nlimit = { rate = \"5/s\" }\n[gateway]\nlisten = \"::1\"\n";
+        assert_eq!(masked(plain), plain);
+    }
+
+    #[test]
     fn ht_8_not_even_in_a_file_that_does_not_parse() {
         for text in [
             "[partner.a]\nheaders = { X = \"hunter2\n",
             "[partner.a.headers]\nX = hunter2\n",
             "[partner.a.headers]\nX = 'hunter2\nY = \"\"\"\nhunter2 =\"hunter2\n",
             "[partner.a]\nurl = \"https://u:hunter2@h\n[x",
+            "[partner.a]\nhedaers = { X = \"hunter2\" }\n[x",
+            "[partner.a]\nhedaers = \"\"\"\nhunter2\n\"\"\"\n[x",
         ] {
             let shown = masked(text);
             assert!(

@@ -3,28 +3,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+mod common;
 
+use std::path::PathBuf;
+
+use common::{below, golden};
 use ressac_config::{Config, Environment};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui")
-}
-
-/// Compares, or writes.
-fn golden(file: &Path, actual: &str) -> Result<(), String> {
-    if std::env::var_os("RESSAC_UPDATE").is_some() {
-        std::fs::write(file, actual).unwrap();
-    }
-    let expected = std::fs::read_to_string(file).unwrap_or_default();
-    if expected == actual {
-        return Ok(());
-    }
-    Err(format!("{} differs; it is now:\n{actual}", file.display()))
-}
-
 fn cases() -> Vec<PathBuf> {
-    let mut cases: Vec<PathBuf> = std::fs::read_dir(folder())
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(below("ui"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
