@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::arrive::{Arrival, Plan};
 use crate::reply::Mark;
+use crate::scenario::Route;
 use crate::state::Shared;
 use crate::step::{Body, Cut, End, Point, Reply};
 use crate::wire::RequestHead;
@@ -47,7 +48,6 @@ pub(super) fn reply<'a>(
             ends,
         } => {
             let mut mark = marked(format!("outage={number}"));
-            mark.json = "{}".to_owned();
             mark.auto = Some(
                 ends.saturating_sub(shared.clock.now())
                     .div_ceil(1_000_000_000),
@@ -64,17 +64,10 @@ pub(super) fn reply<'a>(
                 Mark::default(),
             )
         }
-        Plan::Overrun { route, scope, n } => {
-            let text = format!(
-                "the script of route {} has ended: scope {scope:?}, script length {}, arrival {n}\n",
-                route.name,
-                route.script.finite_len(),
-            );
-            (loud(text), marked("script-ended".to_owned()))
-        }
+        Plan::Overrun { route, scope, n } => loud("script-ended", ended(route, scope, *n)),
         Plan::ScopeTableFull { route } => {
             let text = format!("route {} has more than 100000 scope values\n", route.name);
-            (loud(text), marked("scope-table-full".to_owned()))
+            loud("scope-table-full", text)
         }
         Plan::NoRoute => {
             let text = format!("no route takes {} {}\n", head.method, head.path());
@@ -84,20 +77,33 @@ pub(super) fn reply<'a>(
             };
             (Cow::Owned(reply), marked("no-route".to_owned()))
         }
-        Plan::Default => {
-            let mut mark = marked("default".to_owned());
-            mark.json = "{}".to_owned();
-            (Cow::Owned(Reply::status(200)), mark)
-        }
+        Plan::Default => (Cow::Owned(Reply::status(200)), marked("default".to_owned())),
     }
 }
 
+fn marked(line: String) -> Mark {
+    Mark {
+        line,
+        json: "{}".to_owned(),
+        ..Mark::default()
+    }
+}
+
+fn ended(route: &Route, scope: &str, n: u64) -> String {
+    let (name, length) = (&route.name, route.script.finite_len());
+    format!(
+        "the script of route {name} has ended: scope {scope:?}, script length {length}, \
+         arrival {n}\n"
+    )
+}
+
 /// 599: whatever went wrong in a test must not look like a partner's answer (MO-4).
-fn loud(text: String) -> Cow<'static, Reply> {
+fn loud(mark: &str, text: String) -> (Cow<'static, Reply>, Mark) {
     let body = Some(Body::Text(text));
-    Cow::Owned(Reply {
+    let reply = Reply {
         body,
         end: Some(End::Close),
         ..Reply::status(599)
-    })
+    };
+    (Cow::Owned(reply), marked(mark.to_owned()))
 }

@@ -17,92 +17,96 @@ impl Metrics {
     /// The page that a scraper reads.
     pub(crate) fn render(&self, journal_dropped: u64) -> String {
         let mut out = String::new();
+        let requests = self.requests.iter();
+        let requests = requests.map(|((r, s), n)| (format!("route=\"{r}\",status=\"{s}\""), *n));
         family(
             &mut out,
             "requests_total",
             "counter",
             "Replies by route and status.",
-            || {
-                self.requests
-                    .iter()
-                    .map(|((r, s), n)| (format!("route=\"{r}\",status=\"{s}\""), *n))
-            },
+            requests,
         );
+        let ends = pairs(&self.connections, "listener", "end");
         family(
             &mut out,
             "connections_total",
             "counter",
             "Connections by how they ended.",
-            || {
-                let one = |((l, e), n): (&(String, &str), &u64)| {
-                    (format!("listener=\"{l}\",end=\"{e}\""), *n)
-                };
-                self.connections.iter().map(one)
-            },
+            ends,
         );
+        let faults = self
+            .faults
+            .iter()
+            .map(|(k, n)| (format!("kind=\"{k}\""), *n));
         family(
             &mut out,
             "faults_total",
             "counter",
             "Faults carried out, by kind.",
-            || {
-                self.faults
-                    .iter()
-                    .map(|(k, n)| (format!("kind=\"{k}\""), *n))
-            },
+            faults,
         );
+        let overruns = self
+            .overruns
+            .iter()
+            .map(|(r, n)| (format!("route=\"{r}\""), *n));
         family(
             &mut out,
             "overruns_total",
             "counter",
             "Arrivals after a script's end.",
-            || {
-                self.overruns
-                    .iter()
-                    .map(|(r, n)| (format!("route=\"{r}\""), *n))
-            },
+            overruns,
         );
+        let effects = pairs(&self.effects, "resource", "effect");
         family(
             &mut out,
             "effects_total",
             "counter",
             "What each create came to.",
-            || {
-                let one = |((r, e), n): (&(String, &str), &u64)| {
-                    (format!("resource=\"{r}\",effect=\"{e}\""), *n)
-                };
-                self.effects.iter().map(one)
-            },
+            effects,
         );
-        family(
+        single(
             &mut out,
             "journal_dropped_total",
             "counter",
-            "Entries lost to the limit.",
-            || std::iter::once((String::new(), journal_dropped)),
+            "Entries dropped.",
+            journal_dropped,
         );
-        family(
+        single(
             &mut out,
             "in_flight",
             "gauge",
             "Requests not yet answered.",
-            || std::iter::once((String::new(), self.in_flight)),
+            self.in_flight,
         );
         out
     }
 }
 
-fn family<I: Iterator<Item = (String, u64)>>(
+/// Rows with two labels.
+fn pairs(
+    map: &BTreeMap<(String, &'static str), u64>,
+    first: &str,
+    second: &str,
+) -> impl Iterator<Item = (String, u64)> {
+    map.iter()
+        .map(move |((a, b), n)| (format!("{first}=\"{a}\",{second}=\"{b}\""), *n))
+}
+
+fn single(out: &mut String, name: &str, kind: &str, help: &str, n: u64) {
+    family(out, name, kind, help, [(String::new(), n)]);
+}
+
+fn family(
     out: &mut String,
     name: &str,
     kind: &str,
     help: &str,
-    rows: impl FnOnce() -> I,
+    rows: impl IntoIterator<Item = (String, u64)>,
 ) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "# HELP ressac_mock_{name} {help}");
     let _ = writeln!(out, "# TYPE ressac_mock_{name} {kind}");
-    for (labels, n) in rows() {
+    for (labels, n) in rows {
         let _ = match labels.is_empty() {
             true => writeln!(out, "ressac_mock_{name} {n}"),
             false => writeln!(out, "ressac_mock_{name}{{{labels}}} {n}"),

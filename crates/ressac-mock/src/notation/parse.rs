@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::NotationError;
 use super::lex::{Word, split_commas, split_spaces};
 use super::reply::reply;
-use crate::step::{Action, MAX_TIMES, Pick, Script, Step, Times};
+use crate::step::{Action, MAX_TIMES, Pick, Reply, Script, Step, Times};
 
 /// The most steps of one script.
 const MAX_STEPS: usize = 10_000;
@@ -131,28 +131,13 @@ fn pick(word: Word<'_>) -> Res<Pick> {
     let mut arms = Vec::new();
     let mut otherwise = None;
     let mut sum = 0.0;
-    for arm in split_commas(inner).map_err(|e| e.shifted(base))? {
-        let lead = arm.text.len() - arm.text.trim_start().len();
-        let at = base + arm.at + lead;
-        let Some((weight, rest)) = arm.text.trim().split_once(':') else {
-            return Err(NotationError::new(
-                at,
-                "an arm has no `:`",
-                "write `0.2:503` or `else:200`",
-            ));
-        };
-        let words = split_spaces(Word {
-            text: rest,
-            at: at + weight.len() + 1,
+    for part in split_commas(inner).map_err(|e| e.shifted(base))? {
+        let lead = part.text.len() - part.text.trim_start().len();
+        let at = base + part.at + lead;
+        let (p, reply) = arm(Word {
+            text: part.text.trim(),
+            at,
         })?;
-        if let Some(nested) = words.first().filter(|w| w.text.starts_with("pick(")) {
-            return Err(NotationError::new(
-                nested.at,
-                "a pick inside a pick",
-                "flatten it",
-            ));
-        }
-        let reply = reply(&words, at + weight.len() + 1)?;
         if otherwise.is_some() {
             return Err(NotationError::new(
                 at,
@@ -160,19 +145,12 @@ fn pick(word: Word<'_>) -> Res<Pick> {
                 "put `else` last",
             ));
         }
-        if weight == "else" {
+        let Some(p) = p else {
             otherwise = Some(Box::new(reply));
             continue;
-        }
-        let p = weight
-            .parse::<f64>()
-            .ok()
-            .filter(|p| *p > 0.0 && *p <= 1.0)
-            .ok_or_else(|| {
-                let what = format!("`{weight}` is not a probability");
-                NotationError::new(at, what, "write a number above 0 and at most 1")
-            })?;
+        };
         sum += p;
+        // Decimal fractions that add up to 1 may pass it by a rounding error.
         if sum > 1.0 + 1e-9 {
             return Err(NotationError::new(
                 at,
@@ -190,4 +168,36 @@ fn pick(word: Word<'_>) -> Res<Pick> {
         ));
     };
     Ok(Pick { arms, otherwise })
+}
+
+/// One arm: its probability (`None` for `else`) and its reply.
+fn arm(part: Word<'_>) -> Res<(Option<f64>, Reply)> {
+    let Some((weight, rest)) = part.text.split_once(':') else {
+        let fix = "write `0.2:503` or `else:200`";
+        return Err(NotationError::new(part.at, "an arm has no `:`", fix));
+    };
+    let at = part.at + weight.len() + 1;
+    let words = split_spaces(Word { text: rest, at })?;
+    if let Some(nested) = words.first().filter(|w| w.text.starts_with("pick(")) {
+        return Err(NotationError::new(
+            nested.at,
+            "a pick inside a pick",
+            "flatten it",
+        ));
+    }
+    let reply = reply(&words, at)?;
+    if weight == "else" {
+        return Ok((None, reply));
+    }
+    match weight.parse::<f64>() {
+        Ok(p) if p > 0.0 && p <= 1.0 => Ok((Some(p), reply)),
+        _ => {
+            let what = format!("`{weight}` is not a probability");
+            Err(NotationError::new(
+                part.at,
+                what,
+                "write a number above 0 and at most 1",
+            ))
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! `outage = [{ from, to, clock, routes, do }]`.
 
+use toml::de::DeTable;
+
 use super::parse::known_routes;
 use super::reader::{Doc, Res, Value};
 use super::{Outage, OutageAction, OutageClock, Scenario};
@@ -33,23 +35,7 @@ fn one(doc: Doc<'_>, item: &Value<'_>, scenario: &Scenario) -> Res<Outage> {
             "raise `to`",
         );
     }
-    let clock = match t.get("clock") {
-        None => OutageClock::Start,
-        Some(v) => match doc.str(v, "clock")? {
-            "start" => OutageClock::Start,
-            "first-request" => OutageClock::FirstRequest,
-            "barrier" => OutageClock::Barrier,
-            "armed" => OutageClock::Armed,
-            other => {
-                let what = format!("unknown clock `{other}`");
-                return doc.err(
-                    v.span(),
-                    what,
-                    "write start, first-request, barrier or armed",
-                );
-            }
-        },
-    };
+    let clock = clock(doc, t)?;
     let routes = match t.get("routes") {
         None => None,
         Some(v) => {
@@ -61,24 +47,7 @@ fn one(doc: Doc<'_>, item: &Value<'_>, scenario: &Scenario) -> Res<Outage> {
     let Some(v) = t.get("do") else {
         return doc.err(item.span(), "an outage without `do`", "add `do = \"503\"`");
     };
-    let action = match doc.str(v, "do")? {
-        "down" if routes.is_some() => {
-            return doc.err(
-                v.span(),
-                "`down` refuses whole listeners, not routes",
-                "remove `routes`, or write a step like \"503\"",
-            );
-        }
-        "down" if !cfg!(target_os = "linux") => {
-            return doc.err(
-                v.span(),
-                "`down` needs SO_REUSEPORT to keep its port, which is not used on this system",
-                "write a step like \"503\" or \"rst@req\"",
-            );
-        }
-        "down" => OutageAction::Down,
-        text => OutageAction::Reply(step(doc, v, text)?),
-    };
+    let action = action(doc, v, routes.is_some())?;
     Ok(Outage {
         from,
         to,
@@ -86,6 +55,43 @@ fn one(doc: Doc<'_>, item: &Value<'_>, scenario: &Scenario) -> Res<Outage> {
         routes,
         action,
     })
+}
+
+fn clock(doc: Doc<'_>, t: &DeTable<'_>) -> Res<OutageClock> {
+    let Some(v) = t.get("clock") else {
+        return Ok(OutageClock::Start);
+    };
+    match doc.str(v, "clock")? {
+        "start" => Ok(OutageClock::Start),
+        "first-request" => Ok(OutageClock::FirstRequest),
+        "barrier" => Ok(OutageClock::Barrier),
+        "armed" => Ok(OutageClock::Armed),
+        other => {
+            let what = format!("unknown clock `{other}`");
+            doc.err(
+                v.span(),
+                what,
+                "write start, first-request, barrier or armed",
+            )
+        }
+    }
+}
+
+fn action(doc: Doc<'_>, v: &Value<'_>, has_routes: bool) -> Res<OutageAction> {
+    match doc.str(v, "do")? {
+        "down" if has_routes => doc.err(
+            v.span(),
+            "`down` refuses whole listeners, not routes",
+            "remove `routes`, or write a step like \"503\"",
+        ),
+        "down" if !cfg!(target_os = "linux") => doc.err(
+            v.span(),
+            "`down` needs SO_REUSEPORT to keep its port, which is not used on this system",
+            "write a step like \"503\" or \"rst@req\"",
+        ),
+        "down" => Ok(OutageAction::Down),
+        text => Ok(OutageAction::Reply(step(doc, v, text)?)),
+    }
 }
 
 fn step(doc: Doc<'_>, v: &Value<'_>, text: &str) -> Res<Box<Reply>> {
