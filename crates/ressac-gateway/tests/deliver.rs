@@ -1,5 +1,5 @@
 //! The gateway against a faulty partner: real sockets, a real SQLite file.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod kit;
 
