@@ -29,6 +29,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Send one request, with retries.
+    Send(commands::send::Args),
     /// Run the gateway: accept messages, deliver them through every outage.
     Serve(commands::serve::Args),
     /// Check configuration files, and warn of bad habits.

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
 
 fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
     match verb {
+        Verb::Send(args) => commands::send::run(args, output),
         Verb::Serve(args) => commands::serve::run(args, output),
         Verb::Check(args) => commands::check::run(args, output),
         Verb::Explain(args) => commands::explain::run(args, output),

@@ -83,3 +83,10 @@ impl Output {
         Stop::shown(Exit::USAGE, error.render(color))
     }
 }
+
+/// Text of a stranger, on one line and without what steers a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

@@ -5,11 +5,17 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod mock;
+pub(crate) mod send;
 pub(crate) mod serve;
 
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::Stop;
+
+/// A runtime on this thread alone, for a command that waits for one thing at a time.
+fn small_runtime() -> Result<Runtime, Stop> {
+    built(Builder::new_current_thread())
+}
 
 /// A runtime with a thread for each core.
 fn runtime() -> Result<Runtime, Stop> {
