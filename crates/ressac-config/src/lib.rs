@@ -8,6 +8,7 @@
 //!   value won.
 //! - [`reference_page`] and [`json_schema`] are made from the table that the parser reads by.
 
+mod assemble;
 mod config;
 mod diagnostic;
 mod explain;

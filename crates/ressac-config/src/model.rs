@@ -49,9 +49,10 @@ pub struct GatewayConfig {
     pub listen: SocketAddr,
     /// Default `ressac.db` in the folder of the first configuration file.
     pub store: StoreConfig,
-    /// The largest message taken, in bytes; 1 to 10⁹. Default 10 MB.
+    /// The largest message taken, in bytes; 1 to 512 MiB. Default 10 MB.
     pub max_body: u64,
-    /// The largest the store may grow, in bytes, at least `max_body`; `None` is "off", the default.
+    /// The largest the store may grow, in bytes, at least twice `max_body`; `None` is "off", the
+    /// default.
     pub max_store: Option<u64>,
     /// How long a graceful stop waits for the attempts in flight; at most 1 h. Default 10 s.
     pub stop_timeout: Duration,

@@ -8,11 +8,13 @@ use crate::settings::{By, GATEWAY, GROUPS, PARTNER, POLICY, PolicySetting, Setti
 
 const HEAD: &str = r#"# ressac.toml
 
-<!-- Made from the table of settings in crates/ressac-config. RESSAC_UPDATE=1 cargo test -p ressac-config writes it. -->
+<!-- Made from the table of settings in crates/ressac-config:
+     RESSAC_UPDATE=1 cargo test -p ressac-config writes it. -->
 
-One file, or several read together; a name stands in one of them only. Unknown keys, impossible values and
-contradictions are refused, all at once, each with its line, the reason and the fix. `ressac check` also warns
-of bad habits, `ressac explain` puts a policy into numbers and says whose value won.
+One file, or several read together; a name stands in one of them only. Unknown keys, impossible
+values and contradictions are refused, all at once, each with its line, the reason and the fix.
+`ressac check` also warns of bad habits, `ressac explain` puts a policy into numbers and says whose
+value won.
 
 ```toml
 [policy.payments]
@@ -35,23 +37,29 @@ headers = { Authorization = "env:ACME_TOKEN" }
 listen = "127.0.0.1:7070"
 ```
 
-**How values are written.** Durations: `"500ms"`, `"10s"`, `"1h 30m"`, `"2d"`, at most 366 days. Rates: `"50/s"`,
-`"100/min"`, `"1000/h"`, `"5/d"`. Sizes: `"10MB"` (thousands), `"256KiB"` (1024s). Shares are numbers: 0.5 is one half.
-`"off"` switches a thing off where the table says so. Names of policies and partners: 1 to 64 of `a-z 0-9 _ -`,
-beginning with a letter or digit. Paths start from the folder of the file.
+**How values are written.** Durations: `"500ms"`, `"10s"`, `"1h 30m"`, `"2d"`, at most 366 days.
+Rates: `"50/s"`, `"100/min"`, `"1000/h"`, `"5/d"`. Sizes: `"10MB"` (thousands), `"256KiB"` (1024s).
+Shares are numbers: 0.5 is one half. `"off"` switches a thing off where the table says so. Names of
+policies and partners: 1 to 64 of `a-z 0-9 _ -`, beginning with a letter or digit. Paths start from
+the folder of the file.
+
+**What errors show.** The line, but never the value of a header, a password in a URL, or what stands
+under an unknown name: it may be a header misspelt.
 "#;
 
 const POLICY_HEAD: &str = r#"
 ## `[policy.NAME]`
 
-`sync` (for callers who wait) and `durable` (for messages in the store) are built in and always there; they cannot
-be redefined. Everything is on unless it is set to `"off"`.
+`sync` (for callers who wait) and `durable` (for messages in the store) are built in and always
+there; they cannot be redefined. Everything is on unless it is set to `"off"`.
 
-| setting | value | default | what it does |
-|---|---|---|---|
-| `mode` | `"sync"` or `"durable"` | durable if a partner uses the policy, else sync | Which built-in policy lies at the bottom. A partner's policy must be durable. |
-| `extends` | a policy's name | | Its settings are taken over, field by field; what stands here wins. |
 "#;
+
+const MODE: &str = "| `mode` | `\"sync\"` or `\"durable\"` | durable if a partner uses the \
+                    policy, else sync | Which built-in policy lies at the bottom. A partner's \
+                    policy must be durable. |\n";
+const EXTENDS: &str = "| `extends` | a policy's name | | Its settings are taken over, field by \
+                       field; what stands here wins. |\n";
 
 /// The page.
 ///
@@ -61,7 +69,9 @@ be redefined. Everything is on unless it is set to `"off"`.
 #[must_use]
 pub fn reference_page() -> String {
     let mut page = HEAD.to_owned();
-    page.push_str(POLICY_HEAD);
+    for part in [POLICY_HEAD, TABLE, MODE, EXTENDS] {
+        page.push_str(part);
+    }
     for known in POLICY
         .iter()
         .filter(|known| !known.setting.name.contains('.'))
@@ -172,8 +182,9 @@ fn honoured() -> String {
     };
     format!(
         "\n## Who honours what\n\n\
-         A policy means the same wherever it is used, but for these. By the gateway only: {}, and all of \
-         `[partner.NAME]` and `[gateway]`. By callers who wait (library, `ressac send`) only: {}.\n",
+         A policy means the same wherever it is used, but for these. By the gateway only: {}, and \
+         all of `[partner.NAME]` and `[gateway]`. By callers who wait (library, `ressac send`) \
+         only: {}.\n",
         names(By::Gateway),
         names(By::Synchronous)
     )

@@ -26,9 +26,13 @@ pub fn json_schema() -> Value {
         "properties": {
             "policy": named(policy()),
             "partner": named(partner()),
-            "gateway": table(GATEWAY.iter().map(|setting| (setting.name, described(setting, setting.default)))),
+            "gateway": table(GATEWAY.iter().map(entry)),
         },
     })
+}
+
+fn entry(setting: &'static Setting) -> (&'static str, Value) {
+    (setting.name, described(setting, setting.default))
 }
 
 fn named(value: Value) -> Value {
@@ -67,8 +71,15 @@ fn policy() -> Value {
         value["description"] = json!(doc);
         (*group, value)
     });
-    let mode = json!({ "enum": ["sync", "durable"], "description": "Which built-in policy lies at the bottom." });
-    let extends = json!({ "type": "string", "pattern": NAME, "description": "The policy whose settings are taken over." });
+    let mode = json!({
+        "enum": ["sync", "durable"],
+        "description": "Which built-in policy lies at the bottom.",
+    });
+    let extends = json!({
+        "type": "string",
+        "pattern": NAME,
+        "description": "The policy whose settings are taken over.",
+    });
     table(
         [("mode", mode), ("extends", extends)]
             .into_iter()
@@ -121,7 +132,8 @@ fn shape(shape: Shape) -> Value {
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Words(words) => json!({ "enum": words }),
         Shape::CallWindow => {
-            json!({ "anyOf": [text(DURATION), { "type": "integer", "minimum": 1, "maximum": 10_000 }] })
+            let calls = json!({ "type": "integer", "minimum": 1, "maximum": 10_000 });
+            json!({ "anyOf": [text(DURATION), calls] })
         }
         Shape::RetryOn => list(json!({ "anyOf": [{ "enum": RetryOn::WORDS }, status(300)] })),
         Shape::Unprocessed => {
@@ -131,7 +143,8 @@ fn shape(shape: Shape) -> Value {
         Shape::Vendors => list(json!({ "enum": VendorHints::NAMES })),
         Shape::Text => json!({ "type": "string" }),
         Shape::Headers => {
-            json!({ "type": "object", "additionalProperties": { "type": "string" }, "maxProperties": 64 })
+            let value = json!({ "type": "string" });
+            json!({ "type": "object", "additionalProperties": value, "maxProperties": 64 })
         }
     }
 }

@@ -28,8 +28,15 @@ window = "15m"
 attempt_timeout = "10s"
 retry_after = { max = "5m", spread = 1.0, over_max = "clamp" }
 budget = { ratio = 0.1, window = "10s", reserve = 10, trickle = "0.1/s" }
-breaker = { failure_rate = 0.5, min_calls = 20, window = "10s", open = "5s", open_max = "60s", probes = 3 }
 limit = { rate = "50/s", concurrency = 8 }
+
+[policy.payments.breaker]
+failure_rate = 0.5
+min_calls = 20
+window = "10s"
+open = "5s"
+open_max = "60s"
+probes = 3
 
 [partner.acme]
 url = "https://api.acme.example"
@@ -160,7 +167,8 @@ fn cf_2_files_are_found_from_the_folder_of_the_configuration() {
     std::fs::write(at("token"), "Bearer 2\n").unwrap();
     std::fs::write(at("ca.pem"), "pem").unwrap();
     let text = "[partner.acme]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\n\
-                headers = { Authorization = \"file:token\" }\n[gateway]\nstore = \"sqlite:data/r.db\"\n";
+                headers = { Authorization = \"file:token\" }\n\
+                [gateway]\nstore = \"sqlite:data/r.db\"\n";
     std::fs::write(at("ressac.toml"), text).unwrap();
     let config = Config::load(&[at("ressac.toml")]).unwrap();
     let acme = config.partner("acme").unwrap();
@@ -287,7 +295,8 @@ fn cf_6_what_was_switched_off_comes_back_with_the_defaults() {
 #[test]
 fn the_mode_comes_from_the_policy_or_from_its_use() {
     let config = parse(
-        "[policy.free]\n[policy.used]\n[policy.said]\nmode = \"durable\"\n[policy.heir]\nextends = \"said\"\n\
+        "[policy.free]\n[policy.used]\n[policy.said]\nmode = \"durable\"\n[policy.heir]\nextends \
+         = \"said\"\n\
          [policy.own]\nextends = \"said\"\nmode = \"sync\"\n\
          [partner.a]\nurl = \"http://a\"\npolicy = \"used\"\n",
     );

@@ -12,7 +12,8 @@ use ressac_policy::Mode;
 
 #[test]
 fn the_built_in_policies_and_one_of_a_file() {
-    let text = "[policy.payments]\nmode = \"durable\"\nretries = 8\nwindow = \"15m\"\njitter = \"decorrelated\"\n\
+    let text = "[policy.payments]\nmode = \"durable\"\nretries = 8\nwindow = \"15m\"\njitter = \
+     \"decorrelated\"\n\
                 base = \"1s\"\ncap = \"1m\"\nbudget = \"off\"\n";
     let config = Config::parse("ressac.toml", text, &Environment::of([])).unwrap();
     let options = ExplainOptions {

@@ -58,7 +58,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_text_never_panics(text in "\\PC{0,200}", lines in "([a-z\\[\\].\"= 0-9{}]{0,20}\n){0,10}") {
+    fn random_text_never_panics(
+        text in "\\PC{0,200}",
+        lines in "([a-z\\[\\].\"= 0-9{}]{0,20}\n){0,10}",
+    ) {
         all_of_it(&text);
         all_of_it(&lines);
     }
@@ -80,7 +83,8 @@ proptest! {
     /// HT-8: a header's value is in no error, wherever the file is cut off or broken.
     #[test]
     fn no_error_shows_a_header_value(at in any::<prop::sample::Index>(), new in piece()) {
-        let text = "[partner.acme]\nurl = \"https://a.example\"\nheaders = { Authorization = \"hunter2\" }\nx = 1\n";
+        let text = "[partner.acme]\nurl = \"https://a.example\"\n\
+                    headers = { Authorization = \"hunter2\" }\nx = 1\n";
         // Inside the value itself there is nothing left to hide.
         let start = cut(text, at.index(text.len()));
         let secret = text.find("hunter2").unwrap();

@@ -62,9 +62,11 @@ fn a_plain_policy_has_no_bad_habit() {
         "[policy.days]\nmode = \"durable\"\nwindow = \"5d\"\ncap = \"4h\"\nretries = 60\n",
         "[partner.acme]\nurl = \"https://acme.example\"\nidempotency = { header = \"K\" }\n",
         // The second is the default for AS2: an answer with a hint proves something.
-        "[policy.as2]\nunprocessed = [429, \"503+retry-after\"]\n[partner.a]\nurl = \"http://a\"\npolicy = \"as2\"\n",
+        "[policy.as2]\nunprocessed = [429, \"503+retry-after\"]\n\
+         [partner.a]\nurl = \"http://a\"\npolicy = \"as2\"\n",
         // A key makes a second attempt harmless.
-        "[policy.p]\nunprocessed = [503]\n[partner.a]\nurl = \"http://a\"\npolicy = \"p\"\nidempotency = { header = \"K\" }\n",
+        "[policy.p]\nunprocessed = [503]\n[partner.a]\nurl = \"http://a\"\npolicy = \
+         \"p\"\nidempotency = { header = \"K\" }\n",
     ] {
         assert_eq!(codes(text), Vec::<&str>::new(), "{text}");
     }

@@ -87,7 +87,8 @@ pub struct Explanation {
 /// use ressac_config::{ExplainOptions, NamedPolicy, explain};
 /// use ressac_policy::Mode;
 ///
-/// let explanation = explain(&NamedPolicy::built_in(Mode::Synchronous), &ExplainOptions::default());
+/// let sync = NamedPolicy::built_in(Mode::Synchronous);
+/// let explanation = explain(&sync, &ExplainOptions::default());
 /// // Full jitter, base 0.5 s, 5 retries: 15.5 s of ceilings, half of it on average.
 /// assert!((explanation.total.mean - 7.75).abs() < 0.1);
 /// assert_eq!(explanation.worst.attempts, 6);

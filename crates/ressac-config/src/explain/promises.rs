@@ -109,7 +109,8 @@ fn after(policy: &Policy) -> Promise {
     let words = if is_durable(policy) {
         "accepted at once (202); then delivered, or a dead letter with its reason, never silence"
     } else {
-        "the caller has the reply, or an error with its reason; earlier if the breaker is open or the budget spent"
+        "the caller has the reply, or an error with its reason; earlier if the breaker is open \
+         or the budget spent"
     };
     promise("after", "and then", None, words.into())
 }

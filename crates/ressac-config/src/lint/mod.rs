@@ -19,7 +19,8 @@ pub type Warning = Diagnostic;
 /// | `permanent-retried` | retries of failures that no retry can mend |
 /// | `unsafe-writes` | retries of writes without a key |
 /// | `no-breaker` | nothing keeps attempts away from a dead partner |
-/// | `short-window`, `forgotten-key` | a window shorter than one attempt, or longer than the partner remembers keys |
+/// | `short-window` | a window shorter than one attempt |
+/// | `forgotten-key` | a window longer than the partner remembers keys |
 ///
 /// ```
 /// use ressac_config::{Config, Environment, lints};

@@ -51,7 +51,8 @@ fn unsafe_writes(named: &NamedPolicy, partner: Option<&PartnerConfig>) -> Option
         named.name()
     );
     let harm = format!(
-        "a proxy says this while the application goes on: up to {again} retries, each perhaps a second payment"
+        "a proxy says this while the application goes on: up to {again} retries, each perhaps a \
+         second payment"
     );
     let mut warning = Diagnostic::warning("unsafe-writes", title).at(place, harm);
     if let Some(partner) = partner {
@@ -74,13 +75,15 @@ fn forgotten_key(named: &NamedPolicy, partner: &PartnerConfig) -> Option<Diagnos
     let ttl = format_duration(key.ttl);
     let harm = match policy.window {
         Some(window) if window > key.ttl => format!(
-            "keys live {ttl}, the window is {}: for the last {} a write that may have arrived is not sent again",
+            "keys live {ttl}, the window is {}: for the last {} a write that may have arrived is \
+             not sent again",
             format_duration(window),
             time((window - key.ttl).as_secs_f64())
         ),
         Some(_) => return None,
         None => format!(
-            "keys live {ttl}, the window has no end: after {ttl} a write that may have arrived is not sent again"
+            "keys live {ttl}, the window has no end: after {ttl} a write that may have arrived \
+             is not sent again"
         ),
     };
     Some(

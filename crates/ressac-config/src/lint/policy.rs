@@ -67,7 +67,8 @@ fn no_jitter(policy: &Policy) -> Option<Habit> {
         field: "jitter",
         title: "no jitter: clients that fail together come back together".into(),
         harm: format!(
-            "of {CLIENTS} clients all {CLIENTS} retry within the same 10 ms; with \"full\" about {:.0} would",
+            "of {CLIENTS} clients all {CLIENTS} retry within the same 10 ms; with \"full\" about \
+             {:.0} would",
             (CLIENTS / bins).ceil()
         ),
         fix: "write jitter = \"full\"",
@@ -90,7 +91,8 @@ fn small_spread(policy: &Policy) -> Option<Habit> {
         field: "retry_after.spread",
         title: "jitter is much smaller than the wait a partner asks for".into(),
         harm: format!(
-            "told to wait {}, {FLEET} clients come back within {} of each other: {per_second} retries arrive in one second",
+            "told to wait {}, {FLEET} clients come back within {} of each other: {per_second} \
+             retries arrive in one second",
             time(hint),
             time(width)
         ),
@@ -204,10 +206,12 @@ fn no_breaker(policy: &Policy) -> Option<Habit> {
         field: "breaker",
         title: "no breaker: nothing keeps attempts away from a dead partner".into(),
         harm: format!(
-            "in an outage of 1h, {FLEET} waiting operations make {} attempts; a breaker lets about {with} probes through",
+            "in an outage of 1h, {FLEET} waiting operations make {} attempts; a breaker lets \
+             about {with} probes through",
             attempts * FLEET as u64
         ),
-        fix: "leave the line out: the built-in breaker is on; or give failure_rate or consecutive a value",
+        fix: "leave the line out: the built-in breaker is on; or give failure_rate or \
+         consecutive a value",
     })
 }
 

@@ -12,7 +12,10 @@ use crate::model::{Addresses, GatewayConfig, StoreConfig};
 use crate::settings::{Fault, GATEWAY, duration, one_of, or_word, policy_setting, size};
 use crate::source::Place;
 
-const MAX_BODY: u64 = 1_000_000_000;
+/// What the store takes at most; above it a lower layer would cap in silence (CF-4).
+const MAX_BODY: u64 = 512 << 20;
+/// What the store needs at least.
+const MIN_STORE: u64 = 1 << 20;
 const MAX_STOP: Duration = Duration::from_secs(3_600);
 
 /// Reads the gateway's table.
@@ -39,7 +42,7 @@ pub(crate) fn read_gateway(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Gatewa
     }
     if gateway
         .max_store
-        .is_some_and(|store| store < gateway.max_body)
+        .is_some_and(|store| store / 2 < gateway.max_body)
         && let Some(place) = store_place.or(body_place)
     {
         reader.push(too_small(&place));
@@ -48,8 +51,11 @@ pub(crate) fn read_gateway(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Gatewa
 }
 
 fn too_small(place: &Place) -> Diagnostic {
-    Diagnostic::error("contradiction", "`max_store` is smaller than `max_body`")
-        .at(place, "the store could not hold the largest message")
+    Diagnostic::error("contradiction", "`max_store` is less than twice `max_body`")
+        .at(
+            place,
+            "beside the largest message there is no room for what becomes of it",
+        )
         .help("raise max_store, or lower max_body")
 }
 
@@ -67,7 +73,7 @@ fn one(reader: &mut Reader<'_>, gateway: &mut GatewayConfig, item: &Entry<'_>) {
         ),
         "max_store" => set(
             &mut gateway.max_store,
-            reader.take("max_store", item, |value| or_word(value, "off", size)),
+            reader.take("max_store", item, |value| or_word(value, "off", max_store)),
         ),
         "stop_timeout" => set(
             &mut gateway.stop_timeout,
@@ -141,7 +147,21 @@ fn store(value: &DeValue<'_>, folder: &Path) -> Result<StoreConfig, Fault> {
 fn max_body(value: &DeValue<'_>) -> Result<u64, Fault> {
     let bytes = size(value)?;
     if !(1..=MAX_BODY).contains(&bytes) {
-        return Err(Fault::value("out of range", "write a size from 1B to 1GB"));
+        return Err(Fault::value(
+            "out of range",
+            "write a size from 1B to 512MiB",
+        ));
+    }
+    Ok(bytes)
+}
+
+fn max_store(value: &DeValue<'_>) -> Result<u64, Fault> {
+    let bytes = size(value)?;
+    if bytes < MIN_STORE {
+        return Err(Fault::value(
+            "an empty store is larger than this",
+            "write at least \"1MiB\"",
+        ));
     }
     Ok(bytes)
 }

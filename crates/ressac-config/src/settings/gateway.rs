@@ -29,7 +29,8 @@ pub(crate) const GATEWAY: &[Setting] = &[
         None,
         "127.0.0.1:7070",
         "a loopback address and a port",
-        "Where the gateway takes messages. There are no tokens yet, so it listens to this machine only.",
+        "Where the gateway takes messages. There are no tokens yet, so it listens to this \
+         machine only.",
     ),
     setting(
         "store",
@@ -44,7 +45,7 @@ pub(crate) const GATEWAY: &[Setting] = &[
         Shape::Size,
         None,
         "10MB",
-        "1B to 1GB",
+        "1B to 512MiB",
         "The largest message that is taken.",
     ),
     setting(
@@ -52,7 +53,7 @@ pub(crate) const GATEWAY: &[Setting] = &[
         Shape::Size,
         Some("off"),
         "off",
-        "at least max_body",
+        "at least 1MiB, and twice max_body",
         "The store may grow to this size; then nothing more is accepted until there is room.",
     ),
     setting(
@@ -69,6 +70,7 @@ pub(crate) const GATEWAY: &[Setting] = &[
         None,
         "any",
         "",
-        "Which addresses a partner's name may have: any, or none that is private, local or reserved.",
+        "Which addresses a partner's name may have: any, or none that is private, local or \
+         reserved.",
     ),
 ];

@@ -4,15 +4,18 @@ mod apply;
 mod gateway;
 mod partner;
 mod policy;
+mod show;
+mod value;
 
 use std::sync::Arc;
 
 use ressac_policy::Policy;
 
-pub(crate) use apply::{Apply, Fault, duration, flag, one_of, or_word, size};
+pub(crate) use apply::Apply;
 pub(crate) use gateway::GATEWAY;
 pub(crate) use partner::PARTNER;
 pub(crate) use policy::{GROUPS, POLICY, policy_setting};
+pub(crate) use value::{Fault, duration, flag, one_of, or_word, size};
 
 /// What a value looks like.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -41,14 +41,16 @@ pub(crate) const PARTNER: &[Setting] = &[
         Shape::Text,
         "required with `idempotency`",
         "a header name",
-        "The partner is said to honour an idempotency key in this header, which makes writes replayable.",
+        "The partner is said to honour an idempotency key in this header, which makes writes \
+         replayable.",
     ),
     setting(
         "idempotency.ttl",
         Shape::Duration,
         "24h",
         "above 0",
-        "How long the partner remembers a key. After it, a write that may have arrived is not sent again.",
+        "How long the partner remembers a key. After it, a write that may have arrived is not \
+         sent again.",
     ),
     setting(
         "idempotency.quoted",
@@ -62,7 +64,8 @@ pub(crate) const PARTNER: &[Setting] = &[
         Shape::Headers,
         "{}",
         "at most 64; values of visible characters",
-        "Headers put on every attempt. A value `env:NAME` is read from the environment, `file:PATH` from \
+        "Headers put on every attempt. A value `env:NAME` is read from the environment, \
+         `file:PATH` from \
          a file; neither is ever printed.",
     ),
     setting(

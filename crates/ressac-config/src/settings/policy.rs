@@ -1,14 +1,12 @@
 //! The settings of `[policy.NAME]`.
 
-use std::time::Duration;
+use ressac_policy::{BreakerConfig, BudgetConfig, Deposit, OverMax, Policy};
 
-use ressac_policy::{
-    BreakerConfig, BudgetConfig, CallWindow, Deposit, OverMax, Policy, Rate, Ratio, StatusSet,
-    VendorHints,
+use super::show::{
+    OFF, of_breaker, of_budget, or_off, rate, share, show_retry_on, show_statuses,
+    show_unprocessed, show_vendors, show_window, time,
 };
-
-use super::{Apply, By, PolicySetting, Setting, Shape};
-use crate::units::{format_duration, format_rate};
+use super::{Apply, By, PolicySetting, Setting};
 
 /// The longest that any count can be; more is a slip of the hand.
 const MANY: u32 = 1_000_000;
@@ -23,7 +21,8 @@ pub(crate) const GROUPS: &[(&str, bool, &str)] = &[
     (
         "budget",
         true,
-        "The retry budget of a partner: how many retries there may be, however many operations fail.",
+        "The retry budget of a partner: how many retries there may be, however many operations \
+         fail.",
     ),
     (
         "breaker",
@@ -45,7 +44,7 @@ const fn all(
     range: &'static str,
     doc: &'static str,
 ) -> PolicySetting {
-    let (shape, word) = shape(&apply);
+    let (shape, word) = apply.shape();
     let setting = Setting {
         name,
         shape,
@@ -67,106 +66,12 @@ const fn only(by: By, mut setting: PolicySetting) -> PolicySetting {
     setting
 }
 
-const fn shape(apply: &Apply) -> (Shape, Option<&'static str>) {
-    match apply {
-        Apply::AlreadyDone(_) => (Shape::Statuses, None),
-        Apply::CallWindow(_) => (Shape::CallWindow, None),
-        Apply::Count(min, max, _) => (Shape::Count(*min, *max), None),
-        Apply::CountOrOff(min, max, _) => (Shape::Count(*min, *max), Some("off")),
-        Apply::Deposit(_) => (Shape::Words(&["request", "success"]), None),
-        Apply::Duration(_) => (Shape::Duration, None),
-        Apply::DurationOr(word, _) => (Shape::Duration, Some(word)),
-        Apply::Flag(_) => (Shape::Flag, None),
-        Apply::Jitter(_) => (
-            Shape::Words(&["none", "full", "equal", "decorrelated"]),
-            None,
-        ),
-        Apply::Number(_) => (Shape::Number, None),
-        Apply::OverMax(_) => (Shape::Words(&["clamp", "give_up"]), None),
-        Apply::Rate(_) => (Shape::Rate, None),
-        Apply::RateOrOff(_) => (Shape::Rate, Some("off")),
-        Apply::RetryOn(_) => (Shape::RetryOn, None),
-        Apply::Share(_) => (Shape::Share, None),
-        Apply::ShareOrOff(_) => (Shape::Share, Some("off")),
-        Apply::Unprocessed(_) => (Shape::Unprocessed, None),
-        Apply::Vendors(_) => (Shape::Vendors, None),
-    }
-}
-
 fn budget(policy: &mut Policy) -> &mut BudgetConfig {
     policy.budget.get_or_insert_default()
 }
 
 fn breaker(policy: &mut Policy) -> &mut BreakerConfig {
     policy.breaker.get_or_insert_default()
-}
-
-const OFF: &str = "off";
-
-fn or_off<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| OFF.to_owned(), show)
-}
-
-fn of_budget(policy: &Policy, show: impl FnOnce(&BudgetConfig) -> String) -> String {
-    or_off(policy.budget.as_ref(), show)
-}
-
-fn of_breaker(policy: &Policy, show: impl FnOnce(&BreakerConfig) -> String) -> String {
-    or_off(policy.breaker.as_ref(), show)
-}
-
-fn time(duration: Duration) -> String {
-    format_duration(duration)
-}
-
-fn share(ratio: Ratio) -> String {
-    ratio.to_string()
-}
-
-fn rate(rate: Rate) -> String {
-    format_rate(rate)
-}
-
-fn show_window(window: CallWindow) -> String {
-    match window {
-        CallWindow::Time(duration) => format_duration(duration),
-        CallWindow::Count(calls) => format!("{calls} calls"),
-    }
-}
-
-fn show_statuses(set: &StatusSet) -> String {
-    show_list(set.iter().map(|status| status.to_string()))
-}
-
-fn show_list(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
-}
-
-fn show_retry_on(policy: &Policy) -> String {
-    policy.rules.retry_on.map_or_else(
-        || "the table".to_owned(),
-        |list| {
-            let words = list.words().map(str::to_owned);
-            show_list(words.chain(list.statuses.iter().map(|status| status.to_string())))
-        },
-    )
-}
-
-fn show_unprocessed(policy: &Policy) -> String {
-    let plain = policy
-        .rules
-        .unprocessed
-        .iter()
-        .map(|status| status.to_string());
-    let hinted = policy.rules.unprocessed_with_hint.iter();
-    show_list(plain.chain(hinted.map(|status| format!("{status}+retry-after"))))
-}
-
-fn show_vendors(set: VendorHints) -> String {
-    let believed = VendorHints::NAMES
-        .into_iter()
-        .filter(|name| set.with(name) == Some(set));
-    show_list(believed.map(str::to_owned))
 }
 
 /// All of them, in the order of the reference page. A group's settings stand together.
@@ -204,9 +109,9 @@ pub(crate) static POLICY: &[PolicySetting] = &[
         Apply::Jitter(|p, j| p.backoff.jitter = j),
         |p| p.backoff.jitter.as_str().to_owned(),
         "",
-        "How the wait is drawn below the ceiling: `full` anywhere below it, `equal` in its upper half, \
-         `decorrelated` from the base to three times the last wait, `none` exactly the ceiling (the bad \
-         example: `check` warns).",
+        "How the wait is drawn below the ceiling: `full` anywhere below it, `equal` in its upper \
+         half, `decorrelated` from the base to three times the last wait, `none` exactly the \
+         ceiling (the bad example: `check` warns).",
     ),
     all(
         "window",
@@ -254,7 +159,8 @@ pub(crate) static POLICY: &[PolicySetting] = &[
             Apply::CountOrOff(1, MANY, |p, n| p.suspend_after = n),
             |p| or_off(p.suspend_after, |n| n.to_string()),
             "1 or more",
-            "After so many permanent failures in a row that concern the partner, not the message, its \
+            "After so many permanent failures in a row that concern the partner, not the \
+             message, its \
              messages wait for a person.",
         ),
     ),
@@ -263,7 +169,8 @@ pub(crate) static POLICY: &[PolicySetting] = &[
         Apply::DurationOr("window", |p, d| p.retry_after.max = d),
         |p| p.retry_after.max.map_or_else(|| "window".to_owned(), time),
         "",
-        "The longest hint that is obeyed by somebody who waits; `\"window\"` is no limit but the window. \
+        "The longest hint that is obeyed by somebody who waits; `\"window\"` is no limit but the \
+         window. \
          A durable operation waits the whole hint if the window allows.",
     ),
     all(
@@ -271,7 +178,8 @@ pub(crate) static POLICY: &[PolicySetting] = &[
         Apply::Share(|p, s| p.retry_after.spread = s),
         |p| share(p.retry_after.spread),
         "0 or more",
-        "Jitter on top of a hint, as a share of it: at 1, clients told `60` come back within 60 to 120 s.",
+        "Jitter on top of a hint, as a share of it: at 1, clients told `60` come back within 60 \
+         to 120 s.",
     ),
     only(
         By::Synchronous,
@@ -341,7 +249,8 @@ pub(crate) static POLICY: &[PolicySetting] = &[
             })
         },
         "",
-        "What makes a deposit: each first attempt, or each success (then retries cease in a total outage).",
+        "What makes a deposit: each first attempt, or each success (then retries cease in a \
+         total outage).",
     ),
     all(
         "breaker.failure_rate",
@@ -420,7 +329,8 @@ pub(crate) static POLICY: &[PolicySetting] = &[
         Apply::Duration(|p, d| breaker(p).probe_timeout = d),
         |p| of_breaker(p, |b| time(b.probe_timeout)),
         "above 0",
-        "A probe that says nothing for so long gives its place back; never shorter than attempt_timeout.",
+        "A probe that says nothing for so long gives its place back; never shorter than \
+         attempt_timeout.",
     ),
     all(
         "breaker.ramp_start",

@@ -103,7 +103,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_make_the_round_trip(millionths in 3_000u64..1_000_000_000_000, period in 0usize..4) {
+        fn rates_make_the_round_trip(
+            millionths in 3_000u64..1_000_000_000_000,
+            period in 0usize..4,
+        ) {
             let rate = Rate::new(millionths, Duration::from_secs(PERIODS[period].1)).unwrap();
             prop_assert_eq!(parse_rate(&format_rate(rate)), Ok(rate));
         }
