@@ -284,8 +284,9 @@ mod disk {
             }
         }
         assert!(running.wait().unwrap().success());
+        // Twice what the log alone can hold: what lay in it was moved to make room.
         assert!(
-            closed && ids.len() > 20,
+            closed && ids.len() > 50,
             "closed {closed}, {} accepted",
             ids.len()
         );
