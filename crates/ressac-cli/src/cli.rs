@@ -16,7 +16,7 @@ use crate::output::Color;
 #[command(after_help = "Examples:
   ressac demo
   ressac send -v https://api.acme.example/v1/orders -d @order.json --key order-17
-  ressac check ressac.toml && ressac serve -c ressac.toml")]
+  ressac check ressac.toml && ressac serve ressac.toml")]
 pub(crate) struct Cli {
     /// When to use colour; `auto` heeds NO_COLOR.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
@@ -33,6 +33,8 @@ pub(crate) enum Verb {
     Send(commands::send::Args),
     /// Run the gateway: accept messages, deliver them through every outage.
     Serve(commands::serve::Args),
+    /// Look at dead letters, replay or discard them.
+    Dead(commands::dead::Args),
     /// Check configuration files, and warn of bad habits.
     Check(commands::check::Args),
     /// Put policies into numbers: waits, worst cases, load in an outage.

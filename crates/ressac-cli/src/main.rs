@@ -48,6 +48,7 @@ fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
     match verb {
         Verb::Send(args) => commands::send::run(args, output),
         Verb::Serve(args) => commands::serve::run(args, output),
+        Verb::Dead(args) => commands::dead::run(args, output),
         Verb::Check(args) => commands::check::run(args, output),
         Verb::Explain(args) => commands::explain::run(args, output),
         Verb::Mock(args) => commands::mock::run(args, output),

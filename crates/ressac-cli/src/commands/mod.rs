@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod mock;
