@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 mod exit;
 mod output;
+#[cfg(test)]
+mod reference;
 mod signal;
 
 use std::ffi::OsString;

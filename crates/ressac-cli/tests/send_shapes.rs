@@ -1,0 +1,212 @@
+//! What `ressac send` prints and keeps: stdout, `-o`, `-i`, `-v`, `--json`, and what it refuses.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Ran, command, finish, policy, ressac};
+use ressac_mock::Mock;
+
+const FAST: &str =
+    "retries = 2\nbase = \"5ms\"\ncap = \"20ms\"\nbreaker = \"off\"\nbudget = \"off\"\n";
+
+fn send(url: &str, args: &[&str]) -> Ran {
+    let (_folder, spec) = policy(FAST);
+    ressac(&[&["send", url, "--policy", &spec], args].concat())
+}
+
+#[test]
+fn a_file_gets_the_whole_reply_and_stdout_nothing() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 text=\"whole\" x*");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reply");
+    std::fs::write(&file, "an older and longer reply").unwrap();
+    let ran = send(&get.url(), &["-o", file.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "whole");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// A reply cut in its body is never passed off as whole, nor put in place of an older file.
+#[test]
+fn without_a_whole_reply_an_old_file_stays() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 cl=100 body=10 x*");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reply");
+    std::fs::write(&file, "old").unwrap();
+    let ran = send(&get.url(), &["-o", file.to_str().unwrap()]);
+    assert_eq!(ran.code, 12, "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(send(&get.url(), &[]).out, "");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_before_anything_is_sent() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 x*");
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("missing/reply");
+    for place in [&inside, folder.path()] {
+        let ran = send(&get.url(), &["-o", place.to_str().unwrap()]);
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(ran.err.contains("--output"), "{ran:?}");
+    }
+    assert_eq!(get.attempts().len(), 0);
+}
+
+#[test]
+fn include_puts_the_head_before_the_body() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "404 h=X-Why:gone text=\"no\" x*");
+    let ran = send(&get.url(), &["-i"]);
+    assert_eq!(ran.code, 10);
+    let (head, body) = ran.out.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 404 Not Found\r\n"), "{head}");
+    assert!(head.contains("x-why: gone"), "{head}");
+    assert_eq!(body, "no");
+}
+
+#[test]
+fn json_is_one_object_with_the_history() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "503, rst@req, 200 text=\"hello\"");
+    let ran = send(&get.url(), &["--json"]);
+    let report = ran.json();
+    let mut keys: Vec<_> = report
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    assert_eq!(
+        keys,
+        [
+            "already_done",
+            "attempts",
+            "blame",
+            "body_len",
+            "elapsed_ms",
+            "hint_ms",
+            "history",
+            "key",
+            "ok",
+            "processed",
+            "reason",
+            "status"
+        ]
+    );
+    assert_eq!(
+        (&report["ok"], &report["reason"]),
+        (&true.into(), &"delivered".into())
+    );
+    assert_eq!(
+        (&report["status"], &report["body_len"]),
+        (&200.into(), &5.into())
+    );
+    let history = report["history"].as_array().unwrap();
+    let outcomes: Vec<_> = history
+        .iter()
+        .map(|a| a["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(outcomes, ["status", "reset", "status"]);
+    assert_eq!(history[0]["kind"], "first");
+    assert_eq!(history[1]["kind"], "retry");
+    assert_eq!(history[0]["waits"][0]["because"], "backoff");
+    assert_eq!(history[0]["waits"][0]["ceiling_ms"], 5);
+    assert_eq!(history[1]["waits"][0]["ceiling_ms"], 10);
+    assert_eq!(history[2]["waits"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn verbose_tells_each_attempt_and_decision_and_no_secret() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "503 ra=1, 200 text=\"hello\"");
+    let url = format!("{}?token=hunter2", get.url());
+    let ran = send(&url, &["-v", "-H", "Authorization: Bearer hunter2"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "hello"), "{ran:?}");
+    let lines: Vec<_> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 6, "{ran:?}");
+    assert!(lines[0].starts_with("* attempt 1 of at most 3 (first): GET to 127.0.0.1:"));
+    assert!(lines[1].starts_with("* attempt 1: 503 Service Unavailable after "));
+    assert!(lines[1].ends_with("; blame partner, processed maybe; Retry-After asks for 1s"));
+    assert!(
+        lines[2].contains("because retry_after: floor 1s + jitter "),
+        "{ran:?}"
+    );
+    assert!(lines[2].ends_with(", ceiling 0.005s, hint 1s"), "{ran:?}");
+    assert!(lines[3].starts_with("* attempt 2 of at most 3 (retry): "));
+    assert!(lines[4].starts_with("* attempt 2: 200 OK after "));
+    assert!(lines[5].starts_with("* delivered after 2 attempts in "));
+    // DM-1: the header's value and the query stay out of it.
+    assert!(
+        !ran.err.contains("hunter2") && !ran.err.contains(get.token()),
+        "{ran:?}"
+    );
+    assert_eq!(
+        get.attempts()[0].header("authorization"),
+        Some("Bearer hunter2")
+    );
+}
+
+#[test]
+fn a_body_over_max_body_is_not_passed_off_as_whole() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 body=5000 x*");
+    let ran = send(&get.url(), &["--max-body", "4KB"]);
+    assert_eq!((ran.code, ran.out.len()), (70, 4000), "{}", ran.err);
+    assert!(ran.err.contains("delivered, but"), "{}", ran.err);
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_error() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 body=3000000 x*");
+    let mut child = command(&["send", &get.url()]).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = finish(child);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
+#[test]
+fn ht_8_what_cannot_be_sent_is_64_and_not_sent() {
+    let mock = Mock::start_blocking();
+    let post = mock.script("*", "200 x*");
+    let url = post.url();
+    for (args, word) in [
+        (&["-X", "post"][..], "POST"),
+        (&["-X", "CONNECT"], "tunnel"),
+        (&["-H", "Authorization hunter2"], "no colon"),
+        (&["-H", "X-Bad: hunter2\nX-Evil: 1"], "line break"),
+        (&["--key", "a b"], "visible ASCII"),
+        (
+            &["--key", "k", "-H", "idempotency-key: j"],
+            "one operation has one key",
+        ),
+        (&["--key", "k", "--make-key"], "cannot be used with"),
+        (&["--policy", "no-such.toml:p"], "no-such.toml"),
+        (&["--policy", "nonsense"], "FILE:NAME"),
+        (&["--deliver-by", "tomorrow"], "RFC 3339"),
+        (&["--cacert", "/no/such.pem"], "--cacert"),
+        (&["-d", "@/no/such/body"], "/no/such/body"),
+        (&["--max-body", "2GB"], "1GB"),
+    ] {
+        let ran = ressac(&[&["send", &url], args].concat());
+        assert_eq!(ran.code, 64, "{args:?} {ran:?}");
+        assert!(ran.err.contains(word), "{args:?} {ran:?}");
+        assert!(!ran.err.contains("hunter2"), "{args:?} {ran:?}");
+    }
+    for url in [
+        "ftp://acme.example/",
+        "acme.example",
+        "http://me:hunter2@acme.example/",
+    ] {
+        let ran = ressac(&["send", url]);
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(!ran.err.contains("hunter2"), "{ran:?}");
+    }
+    assert_eq!(post.attempts().len(), 0);
+}
