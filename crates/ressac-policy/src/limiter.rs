@@ -200,6 +200,21 @@ mod tests {
     }
 
     #[test]
+    fn an_unsound_decrease_neither_raises_the_limit_nor_overflows() {
+        let config = LimitConfig {
+            decrease: crate::ratio::Ratio::from_millionths(u32::MAX),
+            concurrency: Some(u32::MAX),
+            ..config()
+        };
+        let mut limiter = Limiter::new(ms(0));
+        for second in 1..10 {
+            limiter.on_throttled(&config, ms(second * 1_000));
+            limiter.ready_at(&config);
+        }
+        assert_eq!(limiter.share(), ONE);
+    }
+
+    #[test]
     fn one_burst_of_429s_counts_once() {
         let config = config();
         let mut limiter = Limiter::new(ms(0));
