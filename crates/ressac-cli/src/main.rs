@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod draft;
 mod exit;
 mod output;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod reference;
 mod signal;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{ColorChoice, FromArgMatches};
@@ -26,10 +28,16 @@ fn main() -> ExitCode {
     match parsed {
         Ok(cli) => {
             let output = Output::new(cli.color);
-            let exit = run(cli.verb, output).unwrap_or_else(|stop| {
-                output.note(&stop.to_string());
-                stop.exit
-            });
+            // A panic has said its words on stderr; its code is that of any fault of ours.
+            let result = catch_unwind(AssertUnwindSafe(|| run(cli.verb, output)));
+            let exit = match result {
+                Ok(Ok(exit)) => exit,
+                Ok(Err(stop)) => {
+                    output.note(&stop.to_string());
+                    stop.exit
+                }
+                Err(_) => Exit::FAULT,
+            };
             exit.into()
         }
         Err(answer) => {

@@ -171,6 +171,52 @@ fn a_reader_that_has_gone_away_is_no_error() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
 }
 
+/// What was sent is said even where its reply is lost.
+#[cfg(target_os = "linux")]
+#[test]
+fn st_2_a_full_disk_is_told_with_what_was_delivered() {
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 text=\"hello\" x*");
+    let full = || {
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    for args in [&[][..], &["--json"]] {
+        let child = command(&[&["send", &get.url()], args].concat())
+            .stdout(full())
+            .spawn()
+            .unwrap();
+        let ran = finish(child);
+        assert_eq!(ran.code, 70, "{ran:?}");
+        assert!(ran.err.contains("delivered, but"), "{ran:?}");
+    }
+    let ran = send(&get.url(), &["-o", "/dev/full"]);
+    assert_eq!(ran.code, 70, "{ran:?}");
+    assert!(ran.err.contains("delivered, but"), "{ran:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_and_an_umask_are_respected() {
+    use std::os::unix::fs::PermissionsExt;
+    let mock = Mock::start_blocking();
+    let get = mock.script("GET", "200 text=\"new\" x*");
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    std::fs::write(&file, "old").unwrap();
+    let usual = std::fs::metadata(&file).unwrap().permissions().mode();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    assert_eq!(send(&get.url(), &["-o", link.to_str().unwrap()]).code, 0);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode(),
+        usual
+    );
+}
+
 #[test]
 fn ht_8_what_cannot_be_sent_is_64_and_not_sent() {
     let mock = Mock::start_blocking();

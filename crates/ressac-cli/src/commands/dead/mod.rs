@@ -166,7 +166,9 @@ async fn act(
     output: Output,
 ) -> Result<Exit, Stop> {
     if !chosen.all && (chosen.filter.partner.is_some() || chosen.filter.reason.is_some()) {
-        return Err(Stop::usage("--partner and --reason choose with --all, not among ids"));
+        return Err(Stop::usage(
+            "--partner and --reason choose with --all, not among ids",
+        ));
     }
     let ids = match chosen.all {
         false => chosen.ids.iter().map(ToString::to_string).collect(),

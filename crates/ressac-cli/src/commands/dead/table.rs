@@ -17,6 +17,26 @@ const COLUMNS: [(&str, &str); 7] = [
     ("ENDED", "ended_at"),
 ];
 
+const FACTS: [&str; 17] = [
+    "id",
+    "partner",
+    "state",
+    "waiting_for",
+    "due",
+    "reason",
+    "blame",
+    "processed",
+    "attempts",
+    "series",
+    "key",
+    "method",
+    "path",
+    "body_bytes",
+    "accepted_at",
+    "ended_at",
+    "deadline",
+];
+
 const ATTEMPTS: [(&str, &str); 8] = [
     ("SERIES", "series"),
     ("ATTEMPT", "number"),
@@ -44,14 +64,13 @@ pub(super) fn letters(letters: &[Value]) -> String {
 /// One of them: its facts, then its history.
 pub(super) fn letter(letter: &Value) -> String {
     let mut text = String::new();
-    let facts = letter.as_object().into_iter().flatten();
-    let width = facts.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, value) in facts {
-        // Writing to a String cannot fail.
-        let _ = match (name.as_str(), value) {
-            ("history" | "earlier_series" | "headers", Value::Array(_)) => continue,
-            _ => writeln!(text, "{:width$}  {}", printable(name), cell(Some(value))),
-        };
+    let width = FACTS.iter().map(|name| name.len()).max().unwrap_or(0);
+    for name in FACTS {
+        let value = cell(letter.get(name));
+        if !value.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{name:width$}  {value}");
+        }
     }
     if let Some(Value::Array(headers)) = letter.get("headers") {
         for header in headers {
@@ -78,6 +97,9 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
         .set_header(columns.iter().map(|(title, _)| *title));
     for row in rows {
         table.add_row(columns.iter().map(|(_, name)| cell(row.get(*name))));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
     }
     table.trim_fmt()
 }

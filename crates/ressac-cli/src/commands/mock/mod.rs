@@ -10,6 +10,7 @@ use std::time::Duration;
 use ressac_mock::{Mock, MockError, Options};
 
 use super::runtime;
+use crate::draft;
 use crate::exit::{Exit, Stop};
 use crate::output::Output;
 use crate::signal::Signals;
@@ -154,12 +155,8 @@ fn forget(file: &Path) -> Result<(), Stop> {
 
 /// Writes the ports file beside its place and renames it: whoever sees it sees all of it.
 fn announce(file: &Path, ports: &str) -> Result<(), Stop> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
     let write = || {
-        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+        let mut draft = draft::beside(file)?;
         writeln!(draft, "{ports}")?;
         draft.persist(file).map_err(|error| error.error)?;
         Ok(())

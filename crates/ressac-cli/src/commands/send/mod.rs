@@ -146,9 +146,10 @@ fn finish(
     sink: Sink,
 ) -> Result<Exit, Stop> {
     let end = &finished.end;
-    if args.json {
-        output.json(&Report::of(prepared, finished))?;
-    }
+    let told = match args.json {
+        true => output.json(&Report::of(prepared, finished)),
+        false => Ok(()),
+    };
     let kept = match &finished.reply {
         Some(reply) => sink.keep(reply, args.include),
         None => Ok(()),
@@ -165,6 +166,7 @@ fn finish(
             "{outcome} the reply could not be written: {error}"
         ))
     })?;
+    told.map_err(|stop| Stop::fault(format_args!("{outcome} that could not be told: {stop}")))?;
     if finished
         .reply
         .as_ref()

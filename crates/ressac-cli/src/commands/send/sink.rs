@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ressac_http::Reply;
 use tempfile::NamedTempFile;
 
+use crate::draft;
 use crate::exit::Stop;
 use crate::output::Output;
 
@@ -64,16 +65,7 @@ fn open(path: &Path) -> io::Result<Sink> {
         }
         _ => {}
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".ressac-");
-    // What any new file gets, the umask being taken off: not only its owner's.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    Ok(Sink::Draft(builder.tempfile_in(folder)?, path))
+    Ok(Sink::Draft(draft::beside(&path)?, path))
 }
 
 fn head_of(reply: &Reply) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use ressac_policy::{Attempt, End, Hint, HintSource, OutcomeKind, Policy, Wait};
+use ressac_policy::{Attempt, End, Hint, HintSource, Mode, OutcomeKind, Policy, Wait};
 
 use super::drive::Record;
 use super::request::Prepared;
@@ -29,10 +29,14 @@ impl<'a> Story<'a> {
 
     pub(super) fn sends(&self, attempt: &Attempt, policy: &Policy) {
         self.tell(|| {
+            // A durable policy has free attempts besides.
+            let most = match policy.mode {
+                Mode::Synchronous => format!(" of at most {}", u64::from(policy.retries) + 1),
+                Mode::Durable => String::new(),
+            };
             let mut line = format!(
-                "attempt {} of at most {} ({}): {} to {}, within {}",
+                "attempt {}{most} ({}): {} to {}, within {}",
                 attempt.number,
-                u64::from(policy.retries) + 1,
                 attempt.kind.as_str(),
                 self.prepared.request.method(),
                 self.prepared.host,
