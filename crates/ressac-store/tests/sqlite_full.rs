@@ -69,6 +69,71 @@ async fn a_full_store_settles_what_it_has() {
     assert_eq!(store.counts("acme").await.unwrap().waiting, 1);
 }
 
+/// ST-2: messages so small that delivering one takes more space than it does itself, and a partner that
+/// fails at length before it accepts them: all that was accepted can be delivered, and what gives way is
+/// what partners said.
+#[tokio::test]
+async fn a_full_store_delivers_all_of_its_small_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = open_small(&path).await;
+    let mut ids = Vec::new();
+    let full = loop {
+        let new = message(&store, vec![7; 64]);
+        let id = new.id;
+        match store.accept(new).await {
+            Ok(_) => ids.push(id),
+            Err(full) => break full,
+        }
+    };
+    assert!(matches!(full, StoreError::Full { .. }), "{full}");
+    assert!(ids.len() > 500, "only {} messages fit", ids.len());
+    let lease = lease(&store).await;
+    for number in 1..=4 {
+        for some in ids.chunks(100) {
+            let begins = some.iter().map(|id| ressac_store::Begin {
+                attempt: number,
+                ..begin(&store, *id)
+            });
+            let begun = store.begin(&lease, begins.collect()).await.unwrap();
+            assert!(begun.iter().all(Result::is_ok), "{begun:?}");
+            let settles = some
+                .iter()
+                .map(|id| failed_or_delivered(*id, number, &store));
+            let settled = store.settle(&lease, settles.collect()).await.unwrap();
+            assert!(settled.iter().all(Result::is_ok), "{settled:?}");
+        }
+    }
+    let counts = store.counts("acme").await.unwrap();
+    assert_eq!((counts.delivered, counts.waiting), (ids.len() as u64, 0));
+    assert!(std::fs::metadata(&path).unwrap().len() <= 2 << 20);
+    let last = store.get(ids[ids.len() - 1]).await.unwrap().unwrap();
+    assert_eq!(last.summary.attempts, 4, "what is forgotten still counts");
+    assert_eq!(last.attempts.last().unwrap().record.kind, "status");
+}
+
+/// An attempt with a long reply; the fourth is the good one.
+fn failed_or_delivered(id: Uuid, number: u32, store: &SqliteStore) -> ressac_store::Settle {
+    let mut settle = delivered(id);
+    settle.attempt = Some(ressac_store::AttemptRecord {
+        number,
+        kind: "status".into(),
+        status: Some(503),
+        note: "n".repeat(1_000),
+        reply_head: vec![b'h'; 500],
+        reply_body: vec![b'b'; 4_096],
+        ..Default::default()
+    });
+    if number < 4 {
+        settle.next = ressac_store::NewState::Waiting {
+            due: store.now(),
+            because: "backoff".into(),
+            class: ressac_store::Class::Retry,
+        };
+    }
+    settle
+}
+
 /// A message too large for the room left does not drag the small ones with it into the same fate.
 #[tokio::test]
 async fn a_large_message_sinks_no_small_one() {

@@ -139,20 +139,17 @@ fn claim_key(
     }))
 }
 
-/// Refuses a message a little before the file is full, so that settles still fit.
+/// Refuses a message before the file is full, so that all that was accepted can still be delivered.
 fn take_room(tx: &mut Tx<'_>, message: &NewMessage) -> Result<(), Fault> {
-    let Some(room) = &mut tx.room else {
+    // Its delivery is counted for it from the next transaction on; within this one, by whole pages.
+    let pages = weight(message).div_ceil(tx.page_size);
+    if tx.take_room(pages * tx.page_size) {
         return Ok(());
-    };
-    let pages = count(weight(message).div_ceil(tx.page_size));
-    if *room < pages {
-        return Err(StoreError::Full {
-            detail: "its size limit is reached".into(),
-        }
-        .into());
     }
-    *room -= pages;
-    Ok(())
+    Err(StoreError::Full {
+        detail: "its size limit is reached".into(),
+    }
+    .into())
 }
 
 fn store_content(tx: &Tx<'_>, seq: i64, message: &NewMessage) -> Result<(), Fault> {

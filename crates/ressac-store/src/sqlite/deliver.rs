@@ -11,6 +11,9 @@ use crate::types::{
     AttemptRecord, Begin, Class, ItemResult, Lease, NewState, PutBack, Settle, State,
 };
 
+/// What is kept of a note when space is short, in bytes.
+const SHORT_NOTE: usize = 128;
+
 /// Refuses a batch that is too long, before it is queued.
 pub(super) fn check_items(items: usize) -> Result<(), StoreError> {
     if items > MAX_ITEMS {
@@ -51,6 +54,9 @@ fn begin_one(tx: &mut Tx<'_>, partner: i64, item: &Begin) -> Result<(), Fault> {
         }
         .into());
     }
+    if tx.is_short() {
+        shorten_history(tx, &hot)?;
+    }
     tx.conn
         .prepare_cached(
             "INSERT INTO attempt (seq, series, number, started_at) VALUES (?1, ?2, ?3, ?4)",
@@ -73,6 +79,15 @@ fn begin_one(tx: &mut Tx<'_>, partner: i64, item: &Begin) -> Result<(), Fault> {
             item.operation
         ])?;
     tx.moved(partner, Some(hot.state), Some(State::Sending));
+    Ok(())
+}
+
+/// Forgets all attempts of the series but the last: a partner that fails for days must not fill the
+/// space that delivering its messages takes.
+fn shorten_history(tx: &Tx<'_>, hot: &Hot) -> Result<(), Fault> {
+    tx.conn
+        .prepare_cached("DELETE FROM attempt WHERE seq = ?1 AND series = ?2 AND number < ?3")?
+        .execute(params![hot.seq, hot.series, hot.attempt])?;
     Ok(())
 }
 
@@ -259,7 +274,15 @@ pub(super) fn finish(
     tx.promote(hot.partner, hot.lane.as_deref())
 }
 
-fn close_attempt(tx: &Tx<'_>, hot: &Hot, attempt: &AttemptRecord) -> Result<(), Fault> {
+fn close_attempt(tx: &mut Tx<'_>, hot: &Hot, attempt: &AttemptRecord) -> Result<(), Fault> {
+    let mut note = cut(&attempt.note, MAX_NOTE);
+    let mut head = cut_bytes(&attempt.reply_head, MAX_EXCERPT);
+    let mut body = cut_bytes(&attempt.reply_body, MAX_EXCERPT);
+    // What serves people only gives way first.
+    if !tx.take_room(note.len() + head.len() + body.len()) {
+        note = cut(note, SHORT_NOTE);
+        (head, body) = (&[], &[]);
+    }
     let closed = tx
         .conn
         .prepare_cached(
@@ -277,9 +300,9 @@ fn close_attempt(tx: &Tx<'_>, hot: &Hot, attempt: &AttemptRecord) -> Result<(), 
             cut(&attempt.processed, MAX_WORD),
             cut(&attempt.blame, MAX_WORD),
             attempt.hint_ms.map(int),
-            cut(&attempt.note, MAX_NOTE),
-            cut_bytes(&attempt.reply_head, MAX_EXCERPT),
-            cut_bytes(&attempt.reply_body, MAX_EXCERPT)
+            note,
+            head,
+            body
         ])?;
     if closed == 0 || attempt.number != hot.attempt {
         return Err(Refusal::Attempt {

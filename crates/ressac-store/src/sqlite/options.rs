@@ -60,8 +60,9 @@ impl SqliteOptions {
     }
 
     /// The largest size of the file in bytes, without its log; at least 1 MiB is taken. Messages are
-    /// refused an eighth (at most 16 MiB) below it, so that what was accepted can still be settled.
-    /// Default: no limit.
+    /// refused an eighth (at most 16 MiB) below it, and 1 KiB more for each that is unfinished, so that
+    /// what was accepted can still be delivered. When it comes to that, excerpts of replies and the
+    /// attempts before the last give way. Default: no limit.
     #[must_use]
     pub fn max_bytes(mut self, bytes: Option<u64>) -> Self {
         self.max_bytes = bytes.map(|bytes| bytes.max(1 << 20));

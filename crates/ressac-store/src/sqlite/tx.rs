@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::failure::Fault;
-use super::row::{class_out, int, line, nat, small, state_in, state_out};
+use super::row::{class_out, count, int, line, nat, small, state_in, state_out};
 use crate::error::{Refusal, StoreError};
 use crate::types::{ItemResult, Lease, State};
 
@@ -25,7 +25,7 @@ pub(super) struct Tx<'a> {
     pub(super) memory: &'a mut Memory,
     /// The store's clock, read once for the whole batch.
     pub(super) now: u64,
-    /// Pages left for new messages; `None` = no limit.
+    /// Bytes left for new messages, and for what a delivery can do without; `None` = no limit.
     pub(super) room: Option<i64>,
     pub(super) page_size: usize,
     changes: Vec<(i64, State, i64)>,
@@ -60,6 +60,24 @@ impl<'a> Tx<'a> {
             page_size,
             changes: Vec::new(),
         }
+    }
+
+    /// Takes room for what must not use up the space that deliveries need. `false`: there is none.
+    pub(super) fn take_room(&mut self, bytes: usize) -> bool {
+        let Some(room) = &mut self.room else {
+            return true;
+        };
+        let bytes = count(bytes);
+        let fits = *room >= bytes;
+        if fits {
+            *room -= bytes;
+        }
+        fits
+    }
+
+    /// Whether only what a delivery cannot do without may still be written.
+    pub(super) fn is_short(&self) -> bool {
+        self.room.is_some_and(|room| room <= 0)
     }
 
     /// Runs `work` so that it leaves nothing behind if it fails.
