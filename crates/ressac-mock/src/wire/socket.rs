@@ -40,8 +40,7 @@ impl Port {
             probe.bind(&addr.into())?;
         }
         let holder = new_socket(addr)?;
-        share_port(&holder)?;
-        holder.bind(&addr.into())?;
+        bind_shared(&holder, addr)?;
         let addr = holder
             .local_addr()?
             .as_socket()
@@ -61,8 +60,7 @@ impl Port {
     /// Listens again beside the holder.
     pub(crate) fn listen(&self) -> io::Result<TcpListener> {
         let socket = new_socket(self.addr)?;
-        share_port(&socket)?;
-        socket.bind(&self.addr.into())?;
+        bind_shared(&socket, self.addr)?;
         listen(socket)
     }
 }
@@ -71,18 +69,56 @@ fn new_socket(addr: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))
 }
 
+/// Binds beside others that share the port. SO_REUSEADDR is on for the bind alone: it lets a mock
+/// start again while connections of the last one are in TIME_WAIT; left on, it would let any
+/// ordinary server take a port that is down.
 #[cfg(target_os = "linux")]
-fn share_port(socket: &Socket) -> io::Result<()> {
-    socket.set_reuse_port(true)
+fn bind_shared(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
+    socket.set_reuse_port(true)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&addr.into())?;
+    socket.set_reuse_address(false)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn share_port(_: &Socket) -> io::Result<()> {
-    Ok(())
+fn bind_shared(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
+    socket.bind(&addr.into())
 }
 
 fn listen(socket: Socket) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[tokio::test]
+    async fn a_port_can_be_taken_again_while_old_connections_linger_and_by_nobody_else() {
+        let (port, listener) = Port::open(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let addr = port.addr();
+        let mut client = std::net::TcpStream::connect(addr).unwrap();
+        // The side that closes first keeps the connection in TIME_WAIT.
+        drop(listener.accept().await.unwrap());
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        drop((client, listener, port));
+        let (port, listener) = Port::open(addr).expect("TIME_WAIT is in the way");
+        assert!(
+            std::net::TcpListener::bind(addr).is_err(),
+            "while it listens"
+        );
+        assert!(
+            Port::open(addr).is_err(),
+            "another mock would split the connections"
+        );
+        drop(listener);
+        assert!(
+            std::net::TcpListener::bind(addr).is_err(),
+            "while it is down"
+        );
+        assert!(port.listen().is_ok());
+    }
 }
