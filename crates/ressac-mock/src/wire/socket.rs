@@ -41,6 +41,8 @@ impl Port {
         }
         let holder = new_socket(addr)?;
         bind_shared(&holder, addr)?;
+        // Left on, it would let any ordinary server take a port that is down.
+        holder.set_reuse_address(false)?;
         let addr = holder
             .local_addr()?
             .as_socket()
@@ -69,15 +71,13 @@ fn new_socket(addr: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))
 }
 
-/// Binds beside others that share the port. SO_REUSEADDR is on for the bind alone: it lets a mock
-/// start again while connections of the last one are in TIME_WAIT; left on, it would let any
-/// ordinary server take a port that is down.
+/// Binds beside others that share the port. SO_REUSEADDR lets a mock start again while connections
+/// of the last one are in TIME_WAIT.
 #[cfg(target_os = "linux")]
 fn bind_shared(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
     socket.set_reuse_port(true)?;
     socket.set_reuse_address(true)?;
-    socket.bind(&addr.into())?;
-    socket.set_reuse_address(false)
+    socket.bind(&addr.into())
 }
 
 #[cfg(not(target_os = "linux"))]
