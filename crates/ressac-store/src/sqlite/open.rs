@@ -199,7 +199,9 @@ fn check_pages(conn: &Connection, options: &SqliteOptions) -> Result<(), Fault> 
     }
     let found: String = conn.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
     if found != "ok" {
-        return Err(damaged(&options.path, &found).into());
+        // After a line that says in which of its databases.
+        let problem = found.lines().last().unwrap_or("a page is not readable");
+        return Err(damaged(&options.path, problem).into());
     }
     Ok(())
 }
