@@ -82,6 +82,7 @@ impl Backoff {
         Duration::from_nanos(self.ceiling_nanos(retry))
     }
 
+    #[inline]
     pub(crate) fn ceiling_nanos(&self, retry: u32) -> u64 {
         let (base, cap) = (nanos(self.base), nanos(self.cap));
         let grown = base as f64 * power(self.factor, retry);

@@ -134,6 +134,10 @@ impl Budget {
     /// [`Timestamp::MAX`] if it never will. A deposit can bring one earlier.
     #[must_use]
     pub fn ready_at(&self, config: &BudgetConfig, now: Timestamp) -> Timestamp {
+        // Most often there is one, and what has trickled in since need not be worked out.
+        if self.tokens >= ONE && self.capacity(config, now) >= ONE {
+            return now;
+        }
         let missing = ONE.saturating_sub(self.tokens(config, now));
         match config.trickle {
             _ if missing == 0 => now,
@@ -142,6 +146,7 @@ impl Budget {
         }
     }
 
+    #[inline]
     fn deposit(&mut self, config: &BudgetConfig, now: Timestamp, millionths: u64) {
         let capacity = capacity(config, self.firsts.total(now));
         self.tokens = self.tokens.saturating_add(millionths).min(capacity);
@@ -164,6 +169,7 @@ fn trickle_elapsed(since: Timestamp, now: Timestamp) -> u64 {
     now.as_nanos().saturating_sub(since.as_nanos())
 }
 
+#[inline]
 fn capacity(config: &BudgetConfig, firsts: u32) -> u64 {
     let reserve = u64::from(config.reserve) * ONE;
     reserve.max(u64::from(firsts) * u64::from(config.ratio.millionths()))

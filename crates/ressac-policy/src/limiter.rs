@@ -70,7 +70,7 @@ impl Limiter {
     #[inline]
     pub(crate) fn ready_at(&self, config: &LimitConfig) -> (Timestamp, Because) {
         if let Some(most) = config.concurrency
-            && u64::from(self.in_flight) >= (u64::from(most) * self.share / ONE).max(1)
+            && self.in_flight >= self.places(most)
         {
             return (Timestamp::MAX, Because::Concurrency);
         }
@@ -82,6 +82,16 @@ impl Limiter {
             Timestamp::from_nanos(self.next.as_nanos().saturating_sub(early)),
             Because::Rate,
         )
+    }
+
+    /// How many of the `most` places the share in force leaves.
+    #[inline]
+    fn places(&self, most: u32) -> u32 {
+        if self.share == ONE {
+            return most.max(1);
+        }
+        // The share is at most one, so the product fits and the quotient is no more than `most`.
+        ((u64::from(most) * self.share / ONE) as u32).max(1)
     }
 
     /// One goes. Its place is given back by [`Limiter::release`] with what this returns.

@@ -55,6 +55,10 @@ impl Ratio {
     /// This share of `amount`, rounded down, saturating.
     #[must_use]
     pub const fn of(self, amount: u64) -> u64 {
+        // 128-bit division costs as much as all the rest of a decision.
+        if let Some(product) = amount.checked_mul(self.0 as u64) {
+            return product / ONE;
+        }
         let share = amount as u128 * self.0 as u128 / ONE as u128;
         if share > u64::MAX as u128 {
             u64::MAX
@@ -164,6 +168,11 @@ impl Rate {
     /// Millionths that come in `elapsed` nanoseconds, and what is carried to the next call so that
     /// nothing is ever lost to rounding, however time is cut up.
     pub(crate) const fn accrued(self, elapsed: u64, carried: u64) -> (u64, u64) {
+        if let Some(product) = elapsed.checked_mul(self.millionths)
+            && let Some(product) = product.checked_add(carried)
+        {
+            return (product / self.period_nanos, product % self.period_nanos);
+        }
         let product = (elapsed as u128 * self.millionths as u128).saturating_add(carried as u128);
         let whole = product / self.period_nanos as u128;
         let rest = (product % self.period_nanos as u128) as u64;
@@ -179,6 +188,9 @@ impl Rate {
 
     /// Nanoseconds until `millionths` have come, rounded up.
     pub(crate) const fn time_for(self, millionths: u64) -> u64 {
+        if let Some(product) = millionths.checked_mul(self.period_nanos) {
+            return product.div_ceil(self.millionths);
+        }
         let product = millionths as u128 * self.period_nanos as u128;
         let nanos = product.div_ceil(self.millionths as u128);
         if nanos > u64::MAX as u128 {
@@ -219,6 +231,26 @@ mod tests {
             carried = rest;
         }
         assert_eq!((sum, carried), rate.accrued(1_000_003_000, 0));
+    }
+
+    #[test]
+    fn the_short_way_and_the_long_way_agree() {
+        let rate = Rate::new(u64::from(u32::MAX), Duration::from_secs(3_600)).unwrap();
+        for elapsed in [0, 1, 999, u64::MAX >> 33, u64::MAX >> 31, u64::MAX] {
+            let wide = u128::from(elapsed) * u128::from(rate.millionths) + 7;
+            let period = u128::from(rate.period_nanos);
+            let expected = (
+                u64::try_from(wide / period).unwrap_or(u64::MAX),
+                (wide % period) as u64,
+            );
+            assert_eq!(rate.accrued(elapsed, 7), expected, "{elapsed}");
+            let nanos = (u128::from(elapsed) * period).div_ceil(u128::from(rate.millionths));
+            let expected = u64::try_from(nanos).unwrap_or(u64::MAX);
+            assert_eq!(rate.time_for(elapsed), expected, "{elapsed}");
+            let ratio = Ratio::from_millionths(u32::MAX);
+            let share = u128::from(elapsed) * u128::from(u32::MAX) / u128::from(ONE);
+            assert_eq!(ratio.of(elapsed), u64::try_from(share).unwrap_or(u64::MAX));
+        }
     }
 
     #[test]

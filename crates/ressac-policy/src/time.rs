@@ -72,6 +72,11 @@ impl Timestamp {
         self.0 == u64::MAX
     }
 
+    /// Nanoseconds from now until then; zero if it is past.
+    pub(crate) const fn nanos_since(self, earlier: Timestamp) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     pub(crate) const fn plus_nanos(self, nanos: u64) -> Timestamp {
         Timestamp(self.0.saturating_add(nanos))
     }
@@ -102,12 +107,10 @@ impl fmt::Display for Timestamp {
 
 /// A duration in nanoseconds, saturated at 584 years.
 pub(crate) const fn nanos(duration: Duration) -> u64 {
-    let all = duration.as_nanos();
-    if all > u64::MAX as u128 {
-        u64::MAX
-    } else {
-        all as u64
-    }
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(duration.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl Rules {
     /// assert_eq!(judged.blame, Some(Blame::Partner));
     /// ```
     #[must_use]
+    #[inline]
     pub fn judge(&self, outcome: &Outcome, keyed: bool, before: Processed) -> Judgement {
         if let Some(verdict) = self.success(outcome, before) {
             return Judgement {
@@ -68,6 +69,10 @@ impl Rules {
                 concerns_partner: false,
             };
         }
+        self.judge_failure(outcome, keyed)
+    }
+
+    fn judge_failure(&self, outcome: &Outcome, keyed: bool) -> Judgement {
         let row = row(outcome, keyed);
         let retry = self.listed(outcome.kind).unwrap_or(row.retry);
         let processed = self.proof(outcome).unwrap_or(row.processed);
@@ -89,6 +94,7 @@ impl Rules {
         }
     }
 
+    #[inline]
     fn success(&self, outcome: &Outcome, before: Processed) -> Option<Verdict> {
         if let OutcomeKind::Status(status) = outcome.kind
             && before > Processed::No

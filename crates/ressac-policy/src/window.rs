@@ -133,6 +133,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    #[inline]
     pub(crate) fn of(failed: bool, slow: bool) -> Self {
         Tally {
             calls: 1,
@@ -201,12 +202,9 @@ impl Calls {
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) -> Tally {
+    pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) {
         match self {
-            Calls::Time(sliding) => {
-                sliding.add(now, Tally::of(failed, slow));
-                sliding.total(now)
-            }
+            Calls::Time(sliding) => sliding.add(now, Tally::of(failed, slow)),
             Calls::Count(ring) => ring.record(failed, slow),
         }
     }
@@ -235,7 +233,7 @@ impl Ring {
         self.calls.len() == calls as usize && self.next < calls && self.total.calls <= calls
     }
 
-    fn record(&mut self, failed: bool, slow: bool) -> Tally {
+    fn record(&mut self, failed: bool, slow: bool) {
         let full = self.total.calls == self.calls.len() as u32;
         let slot = &mut self.calls[self.next as usize];
         if full {
@@ -244,7 +242,6 @@ impl Ring {
         *slot = u8::from(failed) | u8::from(slow) << 1;
         self.total.add(Tally::of(failed, slow));
         self.next = (self.next + 1) % self.calls.len() as u32;
-        self.total
     }
 }
 
@@ -274,8 +271,9 @@ mod tests {
         for failed in [true, true, false] {
             calls.record(at(0), failed, false);
         }
+        calls.record(at(0), false, true);
         assert_eq!(
-            calls.record(at(0), false, true),
+            calls.peek(at(0)),
             Tally {
                 calls: 3,
                 failures: 1,
@@ -283,8 +281,9 @@ mod tests {
             }
         );
         calls.clear(at(0));
+        calls.record(at(0), false, false);
         assert_eq!(
-            calls.record(at(0), false, false),
+            calls.peek(at(0)),
             Tally {
                 calls: 1,
                 failures: 0,

@@ -184,31 +184,45 @@ impl Gate {
                 Because::Ramp,
             ),
             Phase::Open { until, cause, .. } => (*until, cause.because()),
-            Phase::HalfOpen {
-                cause,
-                probes,
-                succeeded,
-                places,
-            } => {
-                let open = places.iter().filter(|expires| **expires > now);
-                if open.clone().count() + usize::from(*succeeded) < usize::from(*probes) {
-                    return (Timestamp::ZERO, cause.because());
-                }
-                (
-                    open.min().copied().unwrap_or(Timestamp::ZERO),
-                    Because::Probe,
-                )
-            }
+            Phase::HalfOpen { .. } => self.half_open_ready_at(now),
         }
     }
 
-    /// Lets one pass; `ready_at` must have said that it may. `limit` is the longest it will take.
+    #[cold]
+    fn half_open_ready_at(&self, now: Timestamp) -> (Timestamp, Because) {
+        let Phase::HalfOpen {
+            cause,
+            probes,
+            succeeded,
+            places,
+        } = &self.phase
+        else {
+            return (Timestamp::ZERO, Because::Turn);
+        };
+        let open = places.iter().filter(|expires| **expires > now);
+        if open.clone().count() + usize::from(*succeeded) < usize::from(*probes) {
+            return (Timestamp::ZERO, cause.because());
+        }
+        (
+            open.min().copied().unwrap_or(Timestamp::ZERO),
+            Because::Probe,
+        )
+    }
+
+    /// Is the drain after closing still paced?
+    #[inline]
+    pub(crate) const fn is_paced(&self) -> bool {
+        self.ramp.is_some()
+    }
+
+    /// Lets one pass; `ready_at` must have said that it may. `limit` is the longest it will take, in
+    /// nanoseconds.
     #[inline]
     pub(crate) fn admit(
         &mut self,
         config: &BreakerConfig,
         now: Timestamp,
-        limit: Duration,
+        limit: u64,
         interval: u64,
     ) -> Pass {
         if let Phase::Closed = self.phase {
@@ -222,8 +236,7 @@ impl Gate {
             };
         }
         self.admit_probe(
-            (now + limit)
-                .plus_nanos(GRACE_NANOS)
+            now.plus_nanos(limit.saturating_add(GRACE_NANOS))
                 .max(now + config.probe_timeout),
         )
     }
@@ -297,10 +310,21 @@ impl Gate {
         } else {
             0
         };
-        let tally = self.calls.record(now, failed, slow);
-        if !failed && !slow {
-            return;
+        self.calls.record(now, failed, slow);
+        if failed || slow {
+            self.judge_calls(config, now, rng);
         }
+    }
+
+    /// Opens if too many of the last calls failed, or were slow.
+    #[inline(never)]
+    fn judge_calls<R: Rng + ?Sized>(
+        &mut self,
+        config: &BreakerConfig,
+        now: Timestamp,
+        rng: &mut R,
+    ) {
+        let tally = self.calls.peek(now);
         let share = |part: u32, rate: Option<crate::ratio::Ratio>| {
             rate.is_some_and(|rate| {
                 u64::from(part) * ONE >= u64::from(rate.millionths()) * u64::from(tally.calls)

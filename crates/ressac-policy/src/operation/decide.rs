@@ -25,7 +25,7 @@ struct Range {
 
 impl Operation {
     /// The order of decision: the first that applies.
-    #[cold]
+    #[inline(never)]
     pub(super) fn after_failure<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,
@@ -82,6 +82,7 @@ impl Operation {
     }
 
     /// Floor and span of the next wait, before partner and window have their say.
+    #[inline]
     fn next_wait(&self, now: Timestamp, policy: &Policy) -> Result<Range, Reason> {
         let ceiling = policy.backoff.ceiling_nanos(self.retries);
         let Some(hint) = self.hint else {
@@ -124,6 +125,7 @@ impl Operation {
 
     /// Window, breaker and budget look at the earliest moment; then the jitter is drawn inside
     /// what the window leaves.
+    #[inline]
     fn draw<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,

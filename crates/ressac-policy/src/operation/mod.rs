@@ -91,12 +91,16 @@ enum Phase {
         #[cfg_attr(feature = "serde", serde(skip))]
         ticket: Ticket,
     },
-    Ended(End),
+    Ended {
+        reason: Reason,
+        already_done: bool,
+    },
 }
 
 impl Operation {
     /// An operation that nothing has been sent of, whose window begins now.
     #[must_use]
+    #[inline]
     pub fn new(spec: &OperationSpec, policy: &Policy, now: Timestamp) -> Self {
         Operation {
             idempotent: spec.idempotent,
@@ -167,7 +171,10 @@ impl Operation {
             Phase::Sending { limit, .. } => {
                 return Decision::Wait(Wait::new(limit, Because::Reply));
             }
-            Phase::Ended(end) => return Decision::End(end),
+            Phase::Ended {
+                reason,
+                already_done,
+            } => return Decision::End(self.end_as(reason, already_done)),
         };
         if now >= self.deadline {
             return self.end(Reason::WindowClosed);
@@ -221,7 +228,8 @@ impl Operation {
         match judgement.verdict {
             Verdict::Success | Verdict::AlreadyDone => {
                 self.worst = Processed::Yes;
-                self.end_with(Reason::Delivered, judgement.verdict == Verdict::AlreadyDone)
+                let already_done = judgement.verdict == Verdict::AlreadyDone;
+                self.end_with(Reason::Delivered, already_done)
             }
             Verdict::Retry | Verdict::Permanent => {
                 self.worst = self.worst.max(judgement.processed);
@@ -245,12 +253,24 @@ impl Operation {
         Decision::Wait(wait)
     }
 
+    #[cold]
     fn end(&mut self, reason: Reason) -> Decision {
         self.end_with(reason, false)
     }
 
+    #[inline]
     fn end_with(&mut self, reason: Reason, already_done: bool) -> Decision {
-        let end = End {
+        self.phase = Phase::Ended {
+            reason,
+            already_done,
+        };
+        Decision::End(self.end_as(reason, already_done))
+    }
+
+    /// The end, in the operation's own words: nothing of it changes once it has ended.
+    #[inline]
+    const fn end_as(&self, reason: Reason, already_done: bool) -> End {
+        End {
             reason,
             blame: self.last_blame,
             processed: self.worst,
@@ -258,9 +278,7 @@ impl Operation {
             already_done,
             last: self.last,
             hint: self.hint,
-        };
-        self.phase = Phase::Ended(end);
-        Decision::End(end)
+        }
     }
 
     /// Ends the operation for its caller (`cancelled`) or an operator (`discarded`). An attempt in
@@ -274,7 +292,10 @@ impl Operation {
         rng: &mut R,
     ) -> Decision {
         match self.phase {
-            Phase::Ended(end) => return Decision::End(end),
+            Phase::Ended {
+                reason,
+                already_done,
+            } => return Decision::End(self.end_as(reason, already_done)),
             Phase::Sending { ticket, .. } => {
                 partner.release(now, ticket, rng);
                 self.worst = self.worst.max(Processed::Maybe);
@@ -333,7 +354,10 @@ impl Operation {
                 ..
             } => Decision::Wait(Wait::new(not_before, because)),
             Phase::Sending { limit, .. } => Decision::Wait(Wait::new(limit, Because::Reply)),
-            Phase::Ended(end) => Decision::End(end),
+            Phase::Ended {
+                reason,
+                already_done,
+            } => Decision::End(self.end_as(reason, already_done)),
         }
     }
 
@@ -387,12 +411,16 @@ impl Operation {
     #[must_use]
     pub const fn ended(&self) -> Option<End> {
         match self.phase {
-            Phase::Ended(end) => Some(end),
+            Phase::Ended {
+                reason,
+                already_done,
+            } => Some(self.end_as(reason, already_done)),
             Phase::Waiting { .. } | Phase::Sending { .. } => None,
         }
     }
 }
 
+#[inline]
 fn deadline(policy: &Policy, deliver_by: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let window = policy.window.map_or(Timestamp::MAX, |window| now + window);
     deliver_by.map_or(window, |moment| moment.min(window))

@@ -1,12 +1,14 @@
 //! What stands before an attempt, and what it costs.
 
+use core::time::Duration;
+
 use rand_core::Rng;
 
 use super::{Operation, Phase};
 use crate::decision::{Attempt, AttemptKind, Because, Reason};
 use crate::partner::{Partner, Readiness};
 use crate::policy::Mode;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, nanos};
 
 /// A caller who waits is promised a number of attempts, of whatever kind.
 pub(super) fn uses_retry(kind: AttemptKind, mode: Mode) -> bool {
@@ -72,11 +74,17 @@ impl Operation {
         free: bool,
         _rng: &mut R,
     ) -> Attempt {
-        let timeout = partner
-            .policy()
-            .attempt_timeout
-            .min(self.deadline.since(now));
-        let ticket = partner.admit(now, timeout);
+        let (own, left) = (
+            partner.policy().attempt_timeout,
+            self.deadline.nanos_since(now),
+        );
+        let limit = nanos(own).min(left);
+        let timeout = if limit < left {
+            own
+        } else {
+            Duration::from_nanos(limit)
+        };
+        let ticket = partner.admit(now, limit);
         let kind = if self.attempts_in_series == 0 {
             AttemptKind::First
         } else if free {
@@ -105,7 +113,7 @@ impl Operation {
         self.first_sent.get_or_insert(now);
         self.phase = Phase::Sending {
             kind,
-            limit: now + timeout,
+            limit: now.plus_nanos(limit),
             ticket,
         };
         Attempt {

@@ -14,6 +14,7 @@ use crate::time::Timestamp;
 /// assert!(!is_idempotent("POST") && !is_idempotent("PATCH") && !is_idempotent("get"));
 /// ```
 #[must_use]
+#[inline]
 pub fn is_idempotent(method: &str) -> bool {
     matches!(
         method,
@@ -49,6 +50,7 @@ pub struct OperationSpec {
 impl OperationSpec {
     /// An operation with this method, without a key, with a body that is kept.
     #[must_use]
+    #[inline]
     pub fn new(method: &str) -> Self {
         OperationSpec {
             idempotent: is_idempotent(method),

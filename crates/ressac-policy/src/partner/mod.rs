@@ -156,6 +156,7 @@ impl Partner {
     /// When a retry may go, as far as the budget is concerned. A deposit can make it earlier.
     /// A probe needs no token: where one may go now, so may a retry.
     #[must_use]
+    #[inline]
     pub fn budget_readiness(&self, now: Timestamp) -> Readiness {
         let at = match (&self.state.budget, &self.policy.budget) {
             (Some(budget), Some(config)) if !self.next_is_probe() => budget.ready_at(config, now),
@@ -209,10 +210,15 @@ impl Partner {
         self.state.gate.resume(now);
     }
 
-    /// Takes the place of an attempt. `readiness` must have said that it may go.
+    /// Takes the place of an attempt that takes `limit` nanoseconds at most. `readiness` must have
+    /// said that it may go.
     #[inline]
-    pub(crate) fn admit(&mut self, now: Timestamp, limit: Duration) -> Ticket {
-        let interval = self.state.limiter.interval_nanos(&self.policy.limit);
+    pub(crate) fn admit(&mut self, now: Timestamp, limit: u64) -> Ticket {
+        let interval = if self.state.gate.is_paced() {
+            self.state.limiter.interval_nanos(&self.policy.limit)
+        } else {
+            0
+        };
         let epoch = self.state.limiter.admit(&self.policy.limit, now);
         let pass = self
             .state
