@@ -82,9 +82,9 @@ impl Budget {
     /// A first attempt is being sent.
     #[inline]
     pub fn on_first_attempt(&mut self, config: &BudgetConfig, now: Timestamp) {
-        self.firsts.add(now, 1);
+        let firsts = self.firsts.add(now, 1);
         if config.deposit == Deposit::Request {
-            self.deposit(config, now, u64::from(config.ratio.millionths()));
+            self.put(config, firsts, u64::from(config.ratio.millionths()));
         }
     }
 
@@ -148,7 +148,13 @@ impl Budget {
 
     #[inline]
     fn deposit(&mut self, config: &BudgetConfig, now: Timestamp, millionths: u64) {
-        let capacity = capacity(config, self.firsts.total(now));
+        let firsts = self.firsts.total(now);
+        self.put(config, firsts, millionths);
+    }
+
+    #[inline]
+    fn put(&mut self, config: &BudgetConfig, firsts: u32, millionths: u64) {
+        let capacity = capacity(config, firsts);
         self.tokens = self.tokens.saturating_add(millionths).min(capacity);
     }
 

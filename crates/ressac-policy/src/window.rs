@@ -40,11 +40,13 @@ impl<T: Count> Sliding<T> {
         }
     }
 
+    /// Counts it, and gives the total with it.
     #[inline]
-    pub(crate) fn add(&mut self, now: Timestamp, count: T) {
+    pub(crate) fn add(&mut self, now: Timestamp, count: T) -> T {
         self.advance(now);
         self.slots[usize::from(self.head)].add(count);
         self.total.add(count);
+        self.total
     }
 
     #[inline]
@@ -144,10 +146,14 @@ impl Tally {
 }
 
 impl Count for Tally {
+    #[inline]
     fn add(&mut self, other: Tally) {
         self.calls.add(other.calls);
-        self.failures.add(other.failures);
-        self.slow.add(other.slow);
+        // Most calls are neither.
+        if other.failures | other.slow != 0 {
+            self.failures.add(other.failures);
+            self.slow.add(other.slow);
+        }
     }
 
     fn take(&mut self, other: Tally) {
@@ -204,7 +210,9 @@ impl Calls {
     #[inline]
     pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) {
         match self {
-            Calls::Time(sliding) => sliding.add(now, Tally::of(failed, slow)),
+            Calls::Time(sliding) => {
+                sliding.add(now, Tally::of(failed, slow));
+            }
             Calls::Count(ring) => ring.record(failed, slow),
         }
     }
