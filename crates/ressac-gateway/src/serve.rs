@@ -28,7 +28,12 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        // A stop must not wait for one of a thousand silent connections to end.
+        let place = tokio::select! {
+            _ = stop.changed() => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let Ok(place) = place else {
             break;
         };
         let stream = tokio::select! {

@@ -24,8 +24,8 @@ use report::{Report, Tally};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:
   ressac demo
-  ressac demo --naive                 the same with plain exponential backoff, for comparison
-  ressac demo --without hold          the same without one of the protections
+  ressac demo --naive            # the same with plain exponential backoff, for comparison
+  ressac demo --without hold     # the same without one of the protections
   ressac demo --messages 20 --outage 3s --retry-after 1 --json")]
 pub(crate) struct Args {
     /// How many documents are sent, 1 to 10000.
