@@ -131,6 +131,7 @@ impl Gateway {
                 });
             return Err(GatewayError::PartnerTwice(twice.unwrap_or_default()));
         }
+        warn_of_orphans(&context, &by_name).await?;
         let engine = Engine::start(context.clone(), partners).await?;
         let partners = by_name
             .into_iter()
@@ -182,4 +183,22 @@ impl Gateway {
         }
         StopReport { cut: left.cut }
     }
+}
+
+/// Messages of partners that are not configured any more wait until they are, or are discarded.
+async fn warn_of_orphans(
+    context: &Context,
+    configured: &BTreeMap<String, Arc<crate::settings::PartnerSettings>>,
+) -> Result<(), StoreError> {
+    for status in context.store.partners().await? {
+        let waiting = status.counts.waiting + status.counts.sending;
+        if waiting > 0 && !configured.contains_key(&status.partner) {
+            tracing::warn!(
+                partner = status.partner,
+                waiting,
+                "messages wait for a partner that is not configured: configure it, or discard them"
+            );
+        }
+    }
+    Ok(())
 }

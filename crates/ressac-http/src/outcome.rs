@@ -2,30 +2,13 @@
 
 use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{HeaderName, StatusCode};
-use ressac_policy::{Hint, Outcome, OutcomeKind, Processed, Timestamp, VendorHints};
+use ressac_policy::{Hint, Outcome, OutcomeKind, Processed, Reason, Timestamp, VendorHints};
 
 use crate::failure::{Failure, FailureKind, Sent};
 use crate::reply::Reply;
 
 /// Says in a reply why an inner Ressac ended the operation.
 const REASON: HeaderName = HeaderName::from_static("ressac-reason");
-
-/// The reasons with which an inner layer ends an operation without success. Any other word is
-/// somebody else's header.
-const GAVE_UP: [&str; 12] = [
-    "permanent",
-    "ambiguous",
-    "exhausted",
-    "window_closed",
-    "circuit_open",
-    "budget_spent",
-    "body_not_replayable",
-    "hint_over_max",
-    "upstream_gave_up",
-    "disputed",
-    "cancelled",
-    "discarded",
-];
 
 /// A problem description is short; nothing longer is looked into.
 const LONGEST_PROBLEM: usize = 64 * 1024;
@@ -109,7 +92,9 @@ fn of_head(
         .get_all(REASON)
         .iter()
         .filter_map(|value| value.to_str().ok())
-        .any(|word| GAVE_UP.contains(&word.trim()));
+        .filter_map(|word| Reason::from_word(word.trim()))
+        // `delivered` is no giving up; any other word is somebody else's header.
+        .any(|reason| reason != Reason::Delivered);
     Outcome::status(status.as_u16())
         .with_hint(Hint::from_headers(fields, now, vendors))
         .gave_up(gave_up)
@@ -196,8 +181,12 @@ mod tests {
 
     #[test]
     fn vr_5_an_inner_layer_that_gave_up_is_heard() {
-        for word in GAVE_UP {
-            assert!(judged(&reply(503, &[("ressac-reason", word.as_bytes())], "")).gave_up);
+        for reason in Reason::ALL
+            .into_iter()
+            .filter(|reason| *reason != Reason::Delivered)
+        {
+            let word = reason.as_str().as_bytes();
+            assert!(judged(&reply(503, &[("ressac-reason", word)], "")).gave_up);
         }
         for other in [&b"delivered"[..], b"", b"EXHAUSTED", b"caf\xe9"] {
             assert!(

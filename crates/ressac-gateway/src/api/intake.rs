@@ -82,7 +82,7 @@ async fn try_accept(api: &Api, partner: &str, request: Request) -> Result<Taken,
     let given = message.key.clone();
     match api.context.store.accept(message).await? {
         AcceptOutcome::Accepted(message) => {
-            lane.nudge();
+            lane.on_accepted();
             Ok(Taken {
                 message,
                 replayed: false,

@@ -116,7 +116,7 @@ pub(super) async fn replay(
             operation: encode(&operation),
         })
         .await?;
-    lane.nudge();
+    lane.on_changed();
     tracing::info!(%id, partner = message.partner, series = message.series, "replayed");
     Ok((StatusCode::ACCEPTED, Json(MessageView::of(&message))))
 }
@@ -151,7 +151,7 @@ pub(super) async fn discard(
     };
     let message = api.context.store.discard(discard).await?;
     if let Ok((_, lane)) = api.partner(&message.partner) {
-        lane.nudge();
+        lane.on_changed();
     }
     tracing::info!(%id, partner = message.partner, "discarded");
     Ok(Json(MessageView::of(&message)))

@@ -29,6 +29,8 @@ use crate::transport::HttpTransport;
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 /// What a lease lasts beyond the longest attempt.
 const LEASE_MARGIN: Duration = Duration::from_secs(15);
+/// The most attempts in flight where the policy sets no limit: memory must be bounded.
+const MOST_IN_FLIGHT: usize = 1_024;
 /// The pause after the store refused to begin or to answer.
 const STORE_PAUSE: Duration = Duration::from_millis(200);
 
@@ -160,8 +162,10 @@ impl Lane {
             _ = self.stop.changed() => {}
             () = tokio::time::sleep_until(until) => {}
         }
-        if self.handle.take_dirty() {
-            self.mark_all_more();
+        match self.handle.take_news() {
+            0 => {}
+            super::NEW_FIRST => self.queues[0].mark_more(),
+            _ => self.mark_all_more(),
         }
         if self.handle.take_resume() {
             self.partner.resume(self.context.clock.timestamp());
@@ -278,7 +282,9 @@ impl Lane {
     fn choose(&mut self, now: Timestamp) -> Vec<(Candidate, Attempt)> {
         let mut chosen = Vec::new();
         let mut spent = [false; 3];
-        while self.partner.readiness(now).at <= now && self.lease_outlasts() {
+        let room = MOST_IN_FLIGHT.saturating_sub(self.in_flight.len());
+        while chosen.len() < room && self.partner.readiness(now).at <= now && self.lease_outlasts()
+        {
             let token = self.partner.budget_readiness(now).at <= now;
             let mut available = [false; 3];
             for (index, queue) in self.queues.iter().enumerate() {

@@ -11,7 +11,7 @@ mod shares;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use ressac_policy::PartnerView;
@@ -40,10 +40,15 @@ pub(crate) struct Context {
 #[derive(Debug)]
 pub(crate) struct LaneHandle {
     notify: Notify,
-    dirty: AtomicBool,
+    /// What the store may have that the lane has not seen.
+    news: AtomicU8,
     resume: AtomicBool,
     view: watch::Sender<Option<LaneView>>,
 }
+
+/// News of first attempts alone, the common case; and news of any class.
+const NEW_FIRST: u8 = 1;
+const NEW_ANY: u8 = 2;
 
 /// A lane's state as of its last step.
 #[derive(Clone, Debug)]
@@ -58,15 +63,24 @@ impl LaneHandle {
     fn new() -> Arc<Self> {
         Arc::new(LaneHandle {
             notify: Notify::new(),
-            dirty: AtomicBool::new(false),
+            news: AtomicU8::new(0),
             resume: AtomicBool::new(false),
             view: watch::Sender::new(None),
         })
     }
 
-    /// The store has something that the lane has not seen.
-    pub(crate) fn nudge(&self) {
-        self.dirty.store(true, Ordering::Release);
+    /// A message was accepted.
+    pub(crate) fn on_accepted(&self) {
+        self.tell(NEW_FIRST);
+    }
+
+    /// Messages were replayed or discarded.
+    pub(crate) fn on_changed(&self) {
+        self.tell(NEW_ANY);
+    }
+
+    fn tell(&self, news: u8) {
+        self.news.fetch_or(news, Ordering::AcqRel);
         self.notify.notify_one();
     }
 
@@ -76,8 +90,8 @@ impl LaneHandle {
         self.notify.notify_one();
     }
 
-    fn take_dirty(&self) -> bool {
-        self.dirty.swap(false, Ordering::AcqRel)
+    fn take_news(&self) -> u8 {
+        self.news.swap(0, Ordering::AcqRel)
     }
 
     fn take_resume(&self) -> bool {

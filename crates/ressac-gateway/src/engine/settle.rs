@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ressac_policy::{Decision, GateState, Operation, Outcome, Partner};
-use ressac_store::{AttemptRecord, PutBack, Settle, StoreError};
+use ressac_policy::{Cause, Decision, GateState, Operation, Outcome, Partner};
+use ressac_store::{AttemptRecord, Class, PutBack, Settle, StoreError};
 use tokio::time::Instant;
 
 use super::attempt::Done;
@@ -15,6 +15,9 @@ use crate::metrics::{AttemptLabel, EndLabel, PartnerLabel, WaitLabel};
 
 /// The first pause after a write that the store did not take, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// When a message that the store could not give is looked at again: a damaged page is no reason to do
+/// nothing else.
+const UNREAD_PAUSE: Duration = Duration::from_secs(2);
 
 /// What must still be written. Until it is, the lane begins nothing.
 #[derive(Debug, Default)]
@@ -51,9 +54,13 @@ impl Lane {
             operation.take_back(now, &mut self.partner, &mut self.rng);
             self.unwritten.put_backs.push(PutBack {
                 id: done.id,
-                due: now.as_nanos(),
-                because: "turn".to_owned(),
-                class: class_of(&operation),
+                due: (now + UNREAD_PAUSE).as_nanos(),
+                because: "store".to_owned(),
+                // First attempts stand in the order of deadlines: there it would hold up those behind.
+                class: match class_of(&operation) {
+                    Class::First => Class::Retry,
+                    other => other,
+                },
                 operation: encode(&operation),
             });
             return;
@@ -188,10 +195,38 @@ impl Lane {
         if self.saved_gate == Some(gate) {
             return Ok(());
         }
+        if let Some(before) = self.saved_gate {
+            self.tell_gate(before, gate);
+        }
         let blob = serde_json::to_vec(self.partner.state()).unwrap_or_default();
         self.context.store.save_partner(&self.lease, blob).await?;
         self.saved_gate = Some(gate);
         Ok(())
+    }
+
+    /// A partner that changes state is what an operator wants to hear of; a suspended one calls for
+    /// an operator.
+    fn tell_gate(&self, before: GateState, gate: GateState) {
+        let partner = self.settings.name.as_str();
+        match gate {
+            GateState::Open {
+                cause: Cause::Suspension,
+                ..
+            } => tracing::error!(
+                partner,
+                "suspended: it refuses our credentials or address; messages wait, a slow probe looks"
+            ),
+            GateState::Open { until, cause } => {
+                tracing::warn!(partner, ?cause, %until, "nothing is sent for now");
+            }
+            GateState::Closed if before != GateState::Closed => {
+                tracing::info!(
+                    partner,
+                    "it answers again; what waits drains slowly at first"
+                );
+            }
+            GateState::Closed | GateState::HalfOpen { .. } => {}
+        }
     }
 
     /// What must be kept at a stop, whether it changed or not.
