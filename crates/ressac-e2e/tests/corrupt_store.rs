@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use ressac_e2e::{Caller, Ended, Gateway, Site, partner};
+use ressac_e2e::{Caller, Ended, Gateway, Site, partner, partner_of};
+use ressac_mock::Reset;
 
 /// "Our own fault", of the documented codes.
 const FAULT: i32 = 70;
@@ -128,6 +129,92 @@ async fn corrupt_store_emptied_beside_its_log() {
     let ended = Gateway::run(&site, START).await;
     let line = refused(&ended, &site.store(), &["damaged"]);
     println!("corrupt_store, emptied: exit {FAULT}, {line}");
+}
+
+/// Where a page begins that holds nothing but this letter behind its pointer to the next one.
+fn page_of(file: &std::fs::File, letter: u8) -> u64 {
+    let pages = file.metadata().unwrap().len() / PAGE;
+    let mut page = [0; PAGE as usize];
+    let found = (0..pages).find(|number| {
+        file.read_exact_at(&mut page, number * PAGE).unwrap();
+        page[4..].iter().all(|byte| *byte == letter)
+    });
+    found.expect("the body is not in the file") * PAGE
+}
+
+/// ST-9: a body that can no longer be read, in a gateway that runs. Its message waits, is looked at now
+/// and then, not in a loop, holds nobody up, and goes when it can be read again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn st_9_a_body_that_cannot_be_read_is_no_loop() {
+    let top = "outage = [{ from = '0s', to = '1h', clock = 'armed', do = 'down' }]";
+    let mock = partner_of(top, "script = '201 create x*'").await;
+    mock.arm();
+    let site = Site::new(&format!(
+        "[policy.fast]\nmode = 'durable'\nretries = 10000\nbase = '50ms'\ncap = '100ms'\n\
+         breaker = 'off'\nbudget = 'off'\n[partner.p]\nurl = '{}'\npolicy = 'fast'\n",
+        mock.url()
+    ));
+    let caller = Caller::new();
+    let gateway = Gateway::start(&site).await;
+    let answer = caller
+        .post(gateway.address(), "p", &[], "z".repeat(50_000))
+        .await
+        .unwrap();
+    // Closed, so that the body lies in the file and not in the log.
+    gateway.stop().await;
+
+    let gateway = Gateway::start(&site).await;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(site.store())
+        .unwrap();
+    let at = page_of(&file, b'z');
+    let mut pointer = [0; 4];
+    file.read_exact_at(&mut pointer, at).unwrap();
+    file.write_all_at(&[0xff; 4], at).unwrap();
+    mock.reset(&[Reset::Faults]);
+    let mut neighbours = Vec::new();
+    for number in 0..20 {
+        let body = format!("message {number}");
+        let answer = caller
+            .post(gateway.address(), "p", &[], body)
+            .await
+            .unwrap();
+        neighbours.push(answer.id());
+    }
+    for id in &neighbours {
+        caller
+            .becomes(gateway.address(), id, "delivered", Duration::from_secs(10))
+            .await;
+    }
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let looks = gateway.log().matches("could not be read").count();
+    let message = caller
+        .get(gateway.address(), &format!("/v1/messages/{}", answer.id()))
+        .await;
+    assert!(
+        ["waiting", "sending"].contains(&message["state"].as_str().unwrap()),
+        "{message:#}"
+    );
+    assert!(
+        (1..=5).contains(&looks),
+        "looked at {looks} times in 4 s:\n{}",
+        gateway.log()
+    );
+    assert_eq!(mock.journal().len(), neighbours.len());
+
+    file.write_all_at(&pointer, at).unwrap();
+    caller
+        .becomes(
+            gateway.address(),
+            &answer.id(),
+            "delivered",
+            Duration::from_secs(10),
+        )
+        .await;
+    gateway.stop().await;
+    println!("st_9: looked at {looks} times in 4 s; delivered when it could be read again");
 }
 
 /// LA-3, from the door: one process owns the store. The second one goes, the first one works on; and a

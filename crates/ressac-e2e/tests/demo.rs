@@ -1,5 +1,5 @@
 //! The demo's promises, scaled down; and that its report turns bad when a protection is off.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Every command of README and docs is run: the `sh` blocks of a document, in order, as one script
 //! in a folder of its own. What would take long is scaled down by the table below, never left out.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -81,7 +81,7 @@ fn calls(trace: &str) -> Vec<Call> {
 }
 
 fn find(calls: &[Call], from: usize, what: &str, wanted: impl Fn(&Call) -> bool) -> usize {
-    let found = calls.iter().skip(from).position(|call| wanted(call));
+    let found = calls.iter().skip(from).position(wanted);
     from + found.unwrap_or_else(|| panic!("no {what} after call {from}:\n{}", shown(calls)))
 }
 
