@@ -2,7 +2,7 @@
 //! reference table by its rule of acceptance.
 //!
 //! Here with few runs for each cell; `ressac sim aws-occ --seeds 100` is the whole.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use ressac_sim::Sample;
 use ressac_sim::occ::{CLIENTS, OccPolicy, reference, run};
