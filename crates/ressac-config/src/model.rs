@@ -54,6 +54,8 @@ pub struct GatewayConfig {
     /// The largest the store may grow, in bytes, at least twice `max_body`; `None` is "off", the
     /// default.
     pub max_store: Option<u64>,
+    /// How long a delivered message stays; `None` is for ever. Default 30 days.
+    pub keep: Option<Duration>,
     /// How long a graceful stop waits for the attempts in flight; at most 1 h. Default 10 s.
     pub stop_timeout: Duration,
     /// Default [`Addresses::Any`].
@@ -85,6 +87,7 @@ impl GatewayConfig {
             store: StoreConfig::Sqlite(folder.join("ressac.db")),
             max_body: 10_000_000,
             max_store: None,
+            keep: Some(Duration::from_secs(30 * 86_400)),
             stop_timeout: Duration::from_secs(10),
             addresses: Addresses::Any,
         }

@@ -62,6 +62,7 @@ impl Settings {
         Ok(Settings {
             listen: gateway.listen,
             max_body: usize::try_from(gateway.max_body).unwrap_or(usize::MAX),
+            keep: gateway.keep,
             stop_timeout: gateway.stop_timeout,
             partners,
         })

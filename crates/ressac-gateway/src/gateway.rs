@@ -15,6 +15,7 @@ use crate::api::{self, Api};
 use crate::clock::BootClock;
 use crate::engine::{Context, Engine};
 use crate::metrics::Metrics;
+use crate::retention;
 use crate::serve;
 use crate::settings::Settings;
 use crate::transport::HttpTransport;
@@ -59,7 +60,17 @@ pub struct Gateway {
     engine: Engine,
     server: JoinHandle<()>,
     stop_server: watch::Sender<bool>,
+    retention: Option<AbortOnDrop>,
     stop_timeout: Duration,
+}
+
+/// A task that ends with its owner.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What a stop left behind.
@@ -153,12 +164,17 @@ impl Gateway {
             stop_server.subscribe(),
         ));
         let stop_timeout = settings.stop_timeout;
+        let store = &api.context.store;
+        let retention = settings
+            .keep
+            .map(|keep| AbortOnDrop(tokio::spawn(retention::prune(Arc::clone(store), keep))));
         Ok(Gateway {
             address,
             api,
             engine,
             server,
             stop_server,
+            retention,
             stop_timeout,
         })
     }
@@ -173,6 +189,7 @@ impl Gateway {
     /// all down, gives the partners back and closes the store.
     pub async fn stop(self) -> StopReport {
         self.api.stopping.store(true, Ordering::Release);
+        drop(self.retention);
         self.stop_server.send_replace(true);
         let left = self.engine.stop(self.stop_timeout).await;
         if let Err(error) = self.server.await {

@@ -16,6 +16,7 @@ mod configured;
 mod engine;
 mod gateway;
 mod metrics;
+mod retention;
 mod serve;
 mod settings;
 mod transport;

@@ -14,6 +14,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The largest body accepted, in bytes.
     pub max_body: usize,
+    /// How long a delivered message stays in the store; `None` is for ever. Default 30 days.
+    pub keep: Option<Duration>,
     /// How long a graceful stop waits for attempts in flight.
     pub stop_timeout: Duration,
     /// The partners, each with its own name.
@@ -27,6 +29,7 @@ impl Settings {
         Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 7070)),
             max_body: 10_000_000,
+            keep: Some(Duration::from_secs(30 * 86_400)),
             stop_timeout: Duration::from_secs(10),
             partners: Vec::new(),
         }

@@ -241,6 +241,40 @@ async fn a_hold_and_a_waiting_message_outlive_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn dm_2_what_was_delivered_long_ago_goes_and_dead_letters_stay() {
+    let options = Options {
+        keep: Some(Duration::from_nanos(1)),
+        ..Options::default()
+    };
+    let kit = Kit::start("201 create, 422, 201 create x*", options).await;
+    let (_, first) = kit.post(&[], "a").await;
+    kit.wait_for(
+        first["id"].as_str().unwrap(),
+        "delivered",
+        Duration::from_secs(10),
+    )
+    .await;
+    let (_, second) = kit.post(&[], "b").await;
+    kit.wait_for(
+        second["id"].as_str().unwrap(),
+        "dead",
+        Duration::from_secs(10),
+    )
+    .await;
+    // A round is made at every start.
+    let kit = kit.restart().await;
+    for _ in 0..200 {
+        let (_, page) = kit.request("GET", "/v1/messages", &[], "").await;
+        if page["messages"].as_array().unwrap().len() == 1 {
+            assert_eq!(page["messages"][0]["id"], second["id"]);
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the delivered message is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_does_not_empty_the_queue_into_dead_letters() {
     let kit = Kit::start("401 x*", Options::default()).await;
     for body in 0..20 {

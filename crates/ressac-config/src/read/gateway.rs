@@ -16,6 +16,9 @@ use crate::source::Place;
 const MAX_BODY: u64 = 512 << 20;
 /// What the store needs at least.
 const MIN_STORE: u64 = 1 << 20;
+/// Below an hour a caller that repeats its key after an outage would be taken for a new one.
+const KEEP: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(3_600)..=Duration::from_secs(3_650 * 86_400);
 const MAX_STOP: Duration = Duration::from_secs(3_600);
 
 /// Reads the gateway's table.
@@ -74,6 +77,10 @@ fn one(reader: &mut Reader<'_>, gateway: &mut GatewayConfig, item: &Entry<'_>) {
         "max_store" => set(
             &mut gateway.max_store,
             reader.take("max_store", item, |value| or_word(value, "off", max_store)),
+        ),
+        "keep" => set(
+            &mut gateway.keep,
+            reader.take("keep", item, |value| or_word(value, "off", keep)),
         ),
         "stop_timeout" => set(
             &mut gateway.stop_timeout,
@@ -164,6 +171,17 @@ fn max_store(value: &DeValue<'_>) -> Result<u64, Fault> {
         ));
     }
     Ok(bytes)
+}
+
+fn keep(value: &DeValue<'_>) -> Result<Duration, Fault> {
+    let time = duration(value)?;
+    if !KEEP.contains(&time) {
+        return Err(Fault::value(
+            "out of range",
+            "write a duration from \"1h\" to \"3650d\", or \"off\" to keep all for ever",
+        ));
+    }
+    Ok(time)
 }
 
 fn stop_timeout(value: &DeValue<'_>) -> Result<Duration, Fault> {

@@ -57,6 +57,15 @@ pub(crate) const GATEWAY: &[Setting] = &[
         "The store may grow to this size; then nothing more is accepted until there is room.",
     ),
     setting(
+        "keep",
+        Shape::Duration,
+        Some("off"),
+        "30d",
+        "1h to 3650d",
+        "How long a delivered message stays to be looked at, with its history. Its key is free \
+         again afterwards: keep messages longer than any caller repeats a key. Dead letters stay.",
+    ),
+    setting(
         "stop_timeout",
         Shape::Duration,
         None,

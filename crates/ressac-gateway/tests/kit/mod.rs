@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 pub(crate) struct Options {
     pub(crate) keyed: bool,
     pub(crate) max_body: usize,
+    pub(crate) keep: Option<Duration>,
     pub(crate) policy: Policy,
 }
 
@@ -27,6 +28,7 @@ impl Default for Options {
         Options {
             keyed: true,
             max_body: 1_000_000,
+            keep: None,
             policy,
         }
     }
@@ -63,6 +65,7 @@ impl Kit {
         let settings = Settings {
             listen: ([127, 0, 0, 1], 0).into(),
             max_body: options.max_body,
+            keep: options.keep,
             stop_timeout: Duration::from_secs(5),
             partners: vec![partner],
         };
