@@ -85,6 +85,9 @@ impl Backoff {
     #[inline]
     pub(crate) fn ceiling_nanos(&self, retry: u32) -> u64 {
         let (base, cap) = (nanos(self.base), nanos(self.cap));
+        if retry == 0 {
+            return base.min(cap);
+        }
         let grown = base as f64 * power(self.factor, retry);
         // Not `grown >= cap`: what is not a number must be capped too.
         if grown < cap as f64 {

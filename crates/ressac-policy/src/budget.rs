@@ -88,6 +88,23 @@ impl Budget {
         }
     }
 
+    /// The same, all inline; false, and nothing changed, where the window has to move on.
+    #[inline]
+    pub(crate) fn on_first_attempt_plainly(
+        &mut self,
+        config: &BudgetConfig,
+        now: Timestamp,
+    ) -> bool {
+        if !self.firsts.is_current(now) {
+            return false;
+        }
+        let firsts = self.firsts.add_here(1);
+        if config.deposit == Deposit::Request {
+            self.put(config, firsts, u64::from(config.ratio.millionths()));
+        }
+        true
+    }
+
     /// An operation succeeded.
     #[inline]
     pub fn on_success(&mut self, config: &BudgetConfig, now: Timestamp) {
@@ -146,6 +163,12 @@ impl Budget {
         }
     }
 
+    /// Is there a token, whatever has trickled in or slid out of the window since?
+    #[inline]
+    pub(crate) const fn has_token(&self, config: &BudgetConfig) -> bool {
+        self.tokens >= ONE && config.reserve > 0
+    }
+
     #[inline]
     fn deposit(&mut self, config: &BudgetConfig, now: Timestamp, millionths: u64) {
         let firsts = self.firsts.total(now);
@@ -159,6 +182,7 @@ impl Budget {
     }
 
     /// Brings the trickle up to now. Whole millionths only: the rest is carried.
+    #[inline]
     fn trickle(&mut self, config: &BudgetConfig, now: Timestamp) {
         let elapsed = trickle_elapsed(self.trickled_to, now);
         let Some(rate) = config.trickle else {

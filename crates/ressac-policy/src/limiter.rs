@@ -84,6 +84,22 @@ impl Limiter {
         )
     }
 
+    /// Is the whole limit in force, no part of it to be given back?
+    #[inline]
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.share == ONE
+    }
+
+    /// No rate, the whole limit in force, and a place free.
+    #[inline]
+    pub(crate) fn is_clear(&self, config: &LimitConfig) -> bool {
+        self.is_whole()
+            && config.rate.is_none()
+            && config
+                .concurrency
+                .is_none_or(|most| self.in_flight < most.max(1))
+    }
+
     /// How many of the `most` places the share in force leaves.
     #[inline]
     fn places(&self, most: u32) -> u32 {
@@ -97,11 +113,17 @@ impl Limiter {
     /// One goes. Its place is given back by [`Limiter::release`] with what this returns.
     #[inline]
     pub(crate) fn admit(&mut self, config: &LimitConfig, now: Timestamp) -> u32 {
-        self.in_flight = self.in_flight.saturating_add(1);
         if let Some(interval) = self.interval(config) {
             // `next` never goes back, even where the clock does (LI-2).
             self.next = self.next.max(now).plus_nanos(interval);
         }
+        self.take_place()
+    }
+
+    /// Counts one more in flight; to be given back with what this returns.
+    #[inline]
+    pub(crate) fn take_place(&mut self) -> u32 {
+        self.in_flight = self.in_flight.saturating_add(1);
         self.epoch
     }
 

@@ -167,10 +167,15 @@ impl Rate {
 
     /// Millionths that come in `elapsed` nanoseconds, and what is carried to the next call so that
     /// nothing is ever lost to rounding, however time is cut up.
+    #[inline]
     pub(crate) const fn accrued(self, elapsed: u64, carried: u64) -> (u64, u64) {
         if let Some(product) = elapsed.checked_mul(self.millionths)
             && let Some(product) = product.checked_add(carried)
         {
+            // A busy client asks more often than a millionth comes: no division for it.
+            if product < self.period_nanos {
+                return (0, product);
+            }
             return (product / self.period_nanos, product % self.period_nanos);
         }
         let product = (elapsed as u128 * self.millionths as u128).saturating_add(carried as u128);

@@ -72,6 +72,7 @@ impl Rules {
         self.judge_failure(outcome, keyed)
     }
 
+    #[inline]
     fn judge_failure(&self, outcome: &Outcome, keyed: bool) -> Judgement {
         let row = row(outcome, keyed);
         let retry = self.listed(outcome.kind).unwrap_or(row.retry);
@@ -95,7 +96,7 @@ impl Rules {
     }
 
     #[inline]
-    fn success(&self, outcome: &Outcome, before: Processed) -> Option<Verdict> {
+    pub(crate) fn success(&self, outcome: &Outcome, before: Processed) -> Option<Verdict> {
         if let OutcomeKind::Status(status) = outcome.kind
             && before > Processed::No
             && self.already_done.contains(status)
@@ -131,6 +132,7 @@ struct Row {
     retry: bool,
 }
 
+#[inline]
 fn row(outcome: &Outcome, keyed: bool) -> Row {
     let row = |processed, blame, retry| Row {
         processed,

@@ -44,6 +44,12 @@ impl<T: Count> Sliding<T> {
     #[inline]
     pub(crate) fn add(&mut self, now: Timestamp, count: T) -> T {
         self.advance(now);
+        self.add_here(count)
+    }
+
+    /// Counts it in the slot that is being counted in.
+    #[inline]
+    pub(crate) fn add_here(&mut self, count: T) -> T {
         self.slots[usize::from(self.head)].add(count);
         self.total.add(count);
         self.total
@@ -83,6 +89,12 @@ impl<T: Count> Sliding<T> {
             && self.head_ends <= now.plus_nanos(self.slot_nanos)
     }
 
+    /// Does `now` fall into the slot that is being counted in?
+    #[inline]
+    pub(crate) fn is_current(&self, now: Timestamp) -> bool {
+        now < self.head_ends
+    }
+
     fn slots_gone(&self, now: Timestamp) -> usize {
         let past = now.as_nanos().saturating_sub(self.head_ends.as_nanos());
         usize::try_from(past / self.slot_nanos)
@@ -93,7 +105,7 @@ impl<T: Count> Sliding<T> {
     #[inline]
     fn advance(&mut self, now: Timestamp) {
         // A clock that steps back stays in the slot it had reached.
-        if now >= self.head_ends {
+        if !self.is_current(now) {
             self.turn(now);
         }
     }
@@ -208,12 +220,19 @@ impl Calls {
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) {
+    pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) -> Tally {
         match self {
-            Calls::Time(sliding) => {
-                sliding.add(now, Tally::of(failed, slow));
-            }
+            Calls::Time(sliding) => sliding.add(now, Tally::of(failed, slow)),
             Calls::Count(ring) => ring.record(failed, slow),
+        }
+    }
+
+    /// Can a call be counted without moving on?
+    #[inline]
+    pub(crate) fn is_current(&self, now: Timestamp) -> bool {
+        match self {
+            Calls::Time(sliding) => sliding.is_current(now),
+            Calls::Count(_) => false,
         }
     }
 
@@ -241,7 +260,7 @@ impl Ring {
         self.calls.len() == calls as usize && self.next < calls && self.total.calls <= calls
     }
 
-    fn record(&mut self, failed: bool, slow: bool) {
+    fn record(&mut self, failed: bool, slow: bool) -> Tally {
         let full = self.total.calls == self.calls.len() as u32;
         let slot = &mut self.calls[self.next as usize];
         if full {
@@ -250,6 +269,7 @@ impl Ring {
         *slot = u8::from(failed) | u8::from(slow) << 1;
         self.total.add(Tally::of(failed, slow));
         self.next = (self.next + 1) % self.calls.len() as u32;
+        self.total
     }
 }
 

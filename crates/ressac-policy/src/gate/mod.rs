@@ -28,7 +28,7 @@ use crate::problems::MAX_PROBES;
 use crate::ratio::ONE;
 use crate::time::Timestamp;
 use crate::verdict::Health;
-use crate::window::Calls;
+use crate::window::{Calls, Tally};
 
 /// Why the gate is not closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -215,6 +215,22 @@ impl Gate {
         self.ramp.is_some()
     }
 
+    /// Closed, and no drain is paced: everything passes.
+    #[inline]
+    pub(crate) const fn is_clear(&self) -> bool {
+        matches!(self.phase, Phase::Closed) && self.ramp.is_none()
+    }
+
+    /// The pass of all who come while the gate is closed.
+    #[inline]
+    pub(crate) const fn pass(&self) -> Pass {
+        Pass {
+            generation: self.generation,
+            place: NO_PLACE,
+            expires: Timestamp::MAX,
+        }
+    }
+
     /// Lets one pass; `ready_at` must have said that it may. `limit` is the longest it will take, in
     /// nanoseconds.
     #[inline]
@@ -229,11 +245,7 @@ impl Gate {
             if let Some(ramp) = self.ramp {
                 self.ramp = ramp.after_one(config, now, interval);
             }
-            return Pass {
-                generation: self.generation,
-                place: NO_PLACE,
-                expires: Timestamp::MAX,
-            };
+            return self.pass();
         }
         self.admit_probe(
             now.plus_nanos(limit.saturating_add(GRACE_NANOS))
@@ -295,6 +307,27 @@ impl Gate {
         self.settle_probe(config, enabled, now, pass, call, rng);
     }
 
+    /// [`Gate::settle`] for a good call while the gate is closed, all inline; false, and
+    /// nothing changed, where there is more to it.
+    #[inline]
+    pub(crate) fn count_good(
+        &mut self,
+        config: &BreakerConfig,
+        enabled: bool,
+        now: Timestamp,
+        pass: Pass,
+        took: Duration,
+    ) -> bool {
+        let slow = config.slow_rate.is_some() && took >= config.slow_call;
+        let closed = matches!(self.phase, Phase::Closed) && pass.generation == self.generation;
+        if slow || !enabled || !closed || !self.calls.is_current(now) {
+            return false;
+        }
+        self.consecutive = 0;
+        self.calls.record(now, false, false);
+        true
+    }
+
     #[inline]
     fn count<R: Rng + ?Sized>(
         &mut self,
@@ -310,21 +343,15 @@ impl Gate {
         } else {
             0
         };
-        self.calls.record(now, failed, slow);
-        if failed || slow {
-            self.judge_calls(config, now, rng);
+        let tally = self.calls.record(now, failed, slow);
+        if (failed || slow) && self.are_too_bad(tally, config) {
+            self.open(config, Cause::Breaker, now, rng);
         }
     }
 
-    /// Opens if too many of the last calls failed, or were slow.
-    #[inline(never)]
-    fn judge_calls<R: Rng + ?Sized>(
-        &mut self,
-        config: &BreakerConfig,
-        now: Timestamp,
-        rng: &mut R,
-    ) {
-        let tally = self.calls.peek(now);
+    /// Did too many of the last calls fail, or were too many slow?
+    #[inline]
+    fn are_too_bad(&self, tally: Tally, config: &BreakerConfig) -> bool {
         let share = |part: u32, rate: Option<crate::ratio::Ratio>| {
             rate.is_some_and(|rate| {
                 u64::from(part) * ONE >= u64::from(rate.millionths()) * u64::from(tally.calls)
@@ -335,9 +362,7 @@ impl Gate {
         let in_a_row = config
             .consecutive
             .is_some_and(|limit| self.consecutive >= limit);
-        if by_rate || in_a_row {
-            self.open(config, Cause::Breaker, now, rng);
-        }
+        by_rate || in_a_row
     }
 
     #[cold]

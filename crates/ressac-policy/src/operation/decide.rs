@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use rand_core::Rng;
 
-use super::Operation;
+use super::{Operation, Phase};
 use crate::backoff::Jitter;
 use crate::decision::{AttemptKind, Because, Decision, Reason, Wait};
 use crate::outcome::{Outcome, OutcomeKind, Processed};
-use crate::partner::Partner;
+use crate::partner::{Ended, Partner};
 use crate::policy::{Mode, OverMax, Policy};
 use crate::random;
 use crate::time::{Timestamp, nanos};
@@ -24,9 +24,56 @@ struct Range {
 }
 
 impl Operation {
-    /// The order of decision: the first that applies.
+    /// Apart from `on_outcome`, whose success goes all inline.
     #[inline(never)]
-    pub(super) fn after_failure<R: Rng + ?Sized>(
+    pub(super) fn on_outcome_in_full<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        outcome: &Outcome,
+        partner: &mut Partner,
+        rng: &mut R,
+    ) -> Decision {
+        let Phase::Sending { kind, ticket, .. } = self.phase else {
+            return self.poll_unsent();
+        };
+        let before = if self.may_be_done {
+            Processed::Maybe
+        } else {
+            Processed::No
+        };
+        let judgement = partner.policy().rules.judge(outcome, self.keyed, before);
+        let ended = Ended {
+            ticket,
+            kind,
+            outcome,
+            judgement: &judgement,
+            deadline: self.deadline,
+        };
+        partner.settle(now, &ended, rng);
+        self.last = Some(outcome.kind);
+        self.last_blame = judgement.blame;
+        match judgement.verdict {
+            Verdict::Success | Verdict::AlreadyDone => {
+                self.worst = Processed::Yes;
+                let already_done = judgement.verdict == Verdict::AlreadyDone;
+                self.end_with(Reason::Delivered, already_done)
+            }
+            Verdict::Retry | Verdict::Permanent => {
+                self.worst = self.worst.max(judgement.processed);
+                // A refusal was processed, certainly, but it has done nothing.
+                if judgement.verdict == Verdict::Retry || judgement.processed == Processed::Maybe {
+                    self.worst_in_series = self.worst_in_series.max(judgement.processed);
+                    self.may_be_done |= judgement.processed > Processed::No;
+                }
+                self.hint = outcome.hint;
+                self.after_failure(now, outcome, &judgement, kind, partner, rng)
+            }
+        }
+    }
+
+    /// The order of decision: the first that applies.
+    #[inline]
+    fn after_failure<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,
         outcome: &Outcome,
@@ -43,7 +90,7 @@ impl Operation {
         if synchronous && outcome.gave_up {
             return self.end(Reason::UpstreamGaveUp);
         }
-        if self.worst_in_series > Processed::No && !self.replayable(now) {
+        if self.forgotten_by(now) {
             return self.end(Reason::Ambiguous);
         }
         if !self.repeatable_body && outcome.body_begun() {
@@ -96,7 +143,7 @@ impl Operation {
                 because: Because::Backoff,
             });
         };
-        let window_left = nanos(self.deadline.since(now));
+        let window_left = self.deadline.nanos_since(now);
         let longest = policy.retry_after.max.map_or(window_left, nanos);
         let mut floor = nanos(hint.wait);
         if policy.mode == Mode::Synchronous && floor > longest {
@@ -133,31 +180,15 @@ impl Operation {
         partner: &Partner,
         rng: &mut R,
     ) -> Decision {
-        let synchronous = partner.policy().mode == Mode::Synchronous;
         let floor_ends = now.plus_nanos(range.floor);
-        let ready = partner.readiness(now);
-        let shut = matches!(
-            ready.because,
-            Because::Breaker | Because::Hold | Because::Suspension
-        ) && ready.at > floor_ends;
-        let named = shut && !synchronous && ready.because.is_by_time_alone()
-            || matches!(ready.because, Because::Rate | Because::Ramp);
-        let earliest = if named {
-            floor_ends.max(ready.at)
+        // Seen at a glance most often: nothing but the window bounds it.
+        let refused = if partner.is_clear() && partner.has_token() && floor_ends < self.deadline {
+            self.forgotten_by(floor_ends).then_some(Reason::Ambiguous)
         } else {
-            floor_ends
+            self.refused(now, floor_ends, partner)
         };
-        if earliest >= self.deadline {
-            return self.end(Reason::WindowClosed);
-        }
-        if self.worst_in_series > Processed::No && !self.replayable(earliest) {
-            return self.end(Reason::Ambiguous);
-        }
-        if synchronous && shut {
-            return self.end(Reason::CircuitOpen);
-        }
-        if synchronous && partner.budget_readiness(now).at > now {
-            return self.end(Reason::BudgetSpent);
+        if let Some(reason) = refused {
+            return self.end(reason);
         }
         let left = self.deadline.as_nanos() - 1 - floor_ends.as_nanos();
         let drawn = random::up_to(rng, range.span.min(left));
@@ -178,5 +209,40 @@ impl Operation {
             hint: self.hint,
         };
         self.wait(wait, false)
+    }
+
+    /// What the partner's state and the window say to a wait that ends at `floor_ends`, in full.
+    #[inline(never)]
+    fn refused(&self, now: Timestamp, floor_ends: Timestamp, partner: &Partner) -> Option<Reason> {
+        let synchronous = partner.policy().mode == Mode::Synchronous;
+        let ready = partner.readiness(now);
+        let shut = matches!(
+            ready.because,
+            Because::Breaker | Because::Hold | Because::Suspension
+        ) && ready.at > floor_ends;
+        let named = shut && !synchronous && ready.because.is_by_time_alone()
+            || matches!(ready.because, Because::Rate | Because::Ramp);
+        let earliest = if named {
+            floor_ends.max(ready.at)
+        } else {
+            floor_ends
+        };
+        if earliest >= self.deadline {
+            return Some(Reason::WindowClosed);
+        }
+        if self.forgotten_by(earliest) {
+            return Some(Reason::Ambiguous);
+        }
+        if synchronous && shut {
+            return Some(Reason::CircuitOpen);
+        }
+        let spent = synchronous && partner.budget_readiness(now).at > now;
+        spent.then_some(Reason::BudgetSpent)
+    }
+
+    /// May an earlier attempt have arrived, and can it not be repeated at that moment?
+    #[inline]
+    pub(super) fn forgotten_by(&self, at: Timestamp) -> bool {
+        self.worst_in_series > Processed::No && !self.replayable(at)
     }
 }

@@ -8,14 +8,14 @@ use core::time::Duration;
 
 use rand_core::Rng;
 
-use self::send::{Obstacle, uses_retry};
+use self::send::uses_retry;
 pub use self::spec::{OperationSpec, is_idempotent};
 use crate::decision::{AttemptKind, Because, Decision, End, Reason, Wait};
 use crate::hint::Hint;
 use crate::outcome::{Blame, Outcome, OutcomeKind, Processed};
-use crate::partner::{Ended, Partner, Ticket};
+use crate::partner::{Partner, Ticket};
 use crate::policy::Policy;
-use crate::time::{Timestamp, nanos};
+use crate::time::Timestamp;
 use crate::verdict::{Judgement, Verdict};
 
 /// The state machine of one operation. It can be stored and taken up again.
@@ -65,7 +65,7 @@ pub struct Operation {
     free_used: bool,
     /// Where a key's time to live counts from.
     first_sent: Option<Timestamp>,
-    /// For decorrelated jitter alone.
+    /// For decorrelated jitter alone, which takes what is below the base for the base.
     previous_wait: u64,
     worst: Processed,
     worst_in_series: Processed,
@@ -115,7 +115,7 @@ impl Operation {
             deposited: false,
             free_used: false,
             first_sent: None,
-            previous_wait: nanos(policy.backoff.base),
+            previous_wait: 0,
             worst: Processed::No,
             worst_in_series: Processed::No,
             may_be_done: false,
@@ -142,7 +142,7 @@ impl Operation {
             retries: 0,
             deposited: false,
             free_used: false,
-            previous_wait: nanos(policy.backoff.base),
+            previous_wait: 0,
             worst_in_series: Processed::No,
             hint: None,
             phase: Phase::Waiting {
@@ -156,49 +156,33 @@ impl Operation {
 
     /// What to do now. [`Decision::Send`] takes a place at the partner: report the attempt's
     /// outcome, or [`cancel`](Operation::cancel) it.
+    #[inline]
     pub fn poll<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,
         partner: &mut Partner,
-        rng: &mut R,
+        _rng: &mut R,
     ) -> Decision {
-        let (not_before, because, free) = match self.phase {
-            Phase::Waiting {
-                not_before,
-                because,
-                free,
-            } => (not_before, because, free),
-            Phase::Sending { limit, .. } => {
-                return Decision::Wait(Wait::new(limit, Because::Reply));
-            }
-            Phase::Ended {
-                reason,
-                already_done,
-            } => return Decision::End(self.end_as(reason, already_done)),
-        };
-        if now >= self.deadline {
-            return self.end(Reason::WindowClosed);
+        // A first attempt that nothing stands before goes all inline.
+        if let Phase::Waiting { not_before, .. } = self.phase
+            && self.attempts_in_series == 0
+            && !self.deposited
+            && self.worst_in_series == Processed::No
+            && now >= not_before
+            && now < self.deadline
+            && partner.is_clear()
+            && partner.deposit_plainly(now)
+        {
+            self.deposited = true;
+            let ticket = partner.admit_clear();
+            return Decision::Send(self.send(now, partner, AttemptKind::First, ticket));
         }
-        if now < not_before {
-            return Decision::Wait(Wait::new(not_before, because));
-        }
-        // The partner may have forgotten the key while this waited.
-        if self.worst_in_series > Processed::No && !self.replayable(now) {
-            return self.end(Reason::Ambiguous);
-        }
-        match self.obstacle(now, partner, free) {
-            Some(Obstacle::Wait(readiness)) => Decision::Wait(Wait {
-                retry: (self.attempts_in_series > 0).then_some(self.retries),
-                hint: self.hint,
-                ..Wait::new(readiness.at.min(self.deadline), readiness.because)
-            }),
-            Some(Obstacle::End(reason)) => self.end(reason),
-            None => Decision::Send(self.send(now, partner, free, rng)),
-        }
+        self.poll_in_full(now, partner)
     }
 
     /// Takes what became of the attempt that [`poll`](Operation::poll) had sent, and says what
     /// follows. A word about no attempt, or a second word about one, changes nothing.
+    #[inline]
     pub fn on_outcome<R: Rng + ?Sized>(
         &mut self,
         now: Timestamp,
@@ -206,44 +190,28 @@ impl Operation {
         partner: &mut Partner,
         rng: &mut R,
     ) -> Decision {
-        let Phase::Sending { kind, ticket, .. } = self.phase else {
-            return self.poll_unsent();
-        };
-        let before = if self.may_be_done {
-            Processed::Maybe
-        } else {
-            Processed::No
-        };
-        let judgement = partner.policy().rules.judge(outcome, self.keyed, before);
-        let ended = Ended {
-            ticket,
-            kind,
-            outcome,
-            judgement: &judgement,
-            deadline: self.deadline,
-        };
-        partner.settle(now, &ended, rng);
-        self.last = Some(outcome.kind);
-        self.last_blame = judgement.blame;
-        match judgement.verdict {
-            Verdict::Success | Verdict::AlreadyDone => {
-                self.worst = Processed::Yes;
-                let already_done = judgement.verdict == Verdict::AlreadyDone;
-                self.end_with(Reason::Delivered, already_done)
-            }
-            Verdict::Retry | Verdict::Permanent => {
-                self.worst = self.worst.max(judgement.processed);
-                // A refusal was processed, certainly, but it has done nothing.
-                if judgement.verdict == Verdict::Retry || judgement.processed == Processed::Maybe {
-                    self.worst_in_series = self.worst_in_series.max(judgement.processed);
-                    self.may_be_done |= judgement.processed > Processed::No;
-                }
-                self.hint = outcome.hint;
-                self.after_failure(now, outcome, &judgement, kind, partner, rng)
-            }
+        if let Phase::Sending { kind, ticket, .. } = self.phase
+            && self.is_success(outcome, partner)
+            && partner.settle_plainly(now, ticket, kind, outcome.took)
+        {
+            self.last = Some(outcome.kind);
+            self.last_blame = None;
+            self.worst = Processed::Yes;
+            return self.end_with(Reason::Delivered, false);
         }
+        self.on_outcome_in_full(now, outcome, partner, rng)
     }
 
+    /// Success, and not because it had been done before.
+    #[inline]
+    fn is_success(&self, outcome: &Outcome, partner: &Partner) -> bool {
+        outcome.is_success()
+            && (!self.may_be_done
+                || partner.policy().rules.success(outcome, Processed::Maybe)
+                    == Some(Verdict::Success))
+    }
+
+    #[inline]
     fn wait(&mut self, wait: Wait, free: bool) -> Decision {
         self.phase = Phase::Waiting {
             not_before: wait.until,
@@ -346,6 +314,7 @@ impl Operation {
             .judge(outcome, self.keyed, self.worst_in_series)
     }
 
+    #[cold]
     fn poll_unsent(&self) -> Decision {
         match self.phase {
             Phase::Waiting {
@@ -363,12 +332,13 @@ impl Operation {
 
     /// May the request be sent again at that moment, though an earlier attempt may have arrived?
     #[must_use]
+    #[inline]
     pub fn replayable(&self, at: Timestamp) -> bool {
-        let remembered = match (self.key_ttl, self.first_sent) {
+        let remembered = || match (self.key_ttl, self.first_sent) {
             (Some(ttl), Some(first)) => at < first + ttl,
             _ => true,
         };
-        self.idempotent || self.keyed && remembered
+        self.idempotent || self.keyed && remembered()
     }
 
     /// Attempts sent, over all series.

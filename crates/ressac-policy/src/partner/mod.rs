@@ -1,5 +1,6 @@
 //! The run-time state that all operations to one partner share.
 
+mod plain;
 mod view;
 
 use alloc::sync::Arc;
@@ -235,6 +236,7 @@ impl Partner {
     }
 
     /// Takes a retry's token; true where the budget is off.
+    #[inline]
     pub(crate) fn withdraw(&mut self, now: Timestamp) -> bool {
         match (&mut self.state.budget, &self.policy.budget) {
             (Some(budget), Some(config)) => budget.withdraw(config, now),
