@@ -1,9 +1,8 @@
 //! One attempt in flight: a task of its own that always says what became of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ressac_policy::{Attempt, Outcome, OutcomeKind};
+use ressac_policy::{Outcome, OutcomeKind, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use uuid::Uuid;
@@ -20,12 +19,13 @@ pub(super) struct Done {
     pub(super) sent: Option<Sent>,
 }
 
-/// Starts the attempt. Whatever happens to its task, one [`Done`] comes.
+/// Starts the attempt, which must end `until` then, whatever went by while it was written down.
+/// Whatever happens to its task, one [`Done`] comes.
 pub(super) fn start(
     context: &Context,
     transport: &Arc<HttpTransport>,
     id: Uuid,
-    attempt: Attempt,
+    until: Timestamp,
     done: mpsc::UnboundedSender<Done>,
 ) -> AbortHandle {
     let mut report = Report {
@@ -37,7 +37,7 @@ pub(super) fn start(
     let transport = Arc::clone(transport);
     let context = context.clone();
     let task = tokio::spawn(async move {
-        let sent = send(&context, &transport, id, attempt.timeout).await;
+        let sent = send(&context, &transport, id, until).await;
         report.say(sent);
     });
     task.abort_handle()
@@ -47,14 +47,18 @@ async fn send(
     context: &Context,
     transport: &HttpTransport,
     id: Uuid,
-    timeout: Duration,
+    until: Timestamp,
 ) -> Option<Sent> {
     match context.store.load(id).await {
-        Ok(Some(message)) => Some(
-            transport
-                .send(&message, timeout, || context.clock.timestamp())
-                .await,
-        ),
+        Ok(Some(message)) => {
+            let left = until.since(context.clock.timestamp());
+            if left.is_zero() {
+                tracing::warn!(%id, "the store took as long as the attempt may; it is put back");
+                return None;
+            }
+            let now = || context.clock.timestamp();
+            Some(transport.send(&message, left, now).await)
+        }
         Ok(None) => {
             tracing::error!(%id, "a message that was begun is not in the store");
             None

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use ressac_policy::{Attempt, Because, Decision, GateState, Operation, Partner, Timestamp};
-use ressac_store::{Begin, Lease, StoreError};
+use ressac_store::{Begin, Lease, PutBack, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -334,8 +334,15 @@ impl Lane {
             .collect();
         match self.context.store.begin(&self.lease, items).await {
             Ok(results) => {
+                // A reply that came while this was written down may have named a time.
+                while let Ok(done) = self.done.try_recv() {
+                    self.on_done(done);
+                }
+                let gate = self.partner.view(self.context.clock.timestamp()).gate;
+                let shut = matches!(gate, GateState::Open { .. });
                 for ((candidate, attempt), result) in chosen.into_iter().zip(results) {
                     match result {
+                        Ok(()) if shut => self.put_back(candidate),
                         Ok(()) => self.send(candidate, attempt, now),
                         Err(refusal) => {
                             // Discarded meanwhile, or no longer the head of its lane.
@@ -358,6 +365,21 @@ impl Lane {
         }
     }
 
+    /// Begun, and then not sent after all.
+    fn put_back(&mut self, mut candidate: Candidate) {
+        let now = self.context.clock.timestamp();
+        candidate
+            .operation
+            .take_back(now, &mut self.partner, &mut self.rng);
+        self.unwritten.put_backs.push(PutBack {
+            id: candidate.id,
+            due: now.as_nanos(),
+            because: Because::Hold.as_str().to_owned(),
+            class: class_of(&candidate.operation),
+            operation: encode(&candidate.operation),
+        });
+    }
+
     fn take_back(&mut self, mut candidate: Candidate) {
         let now = self.context.clock.timestamp();
         candidate
@@ -373,7 +395,8 @@ impl Lane {
             "sends"
         );
         let done = self.done_in.clone();
-        let abort = attempt::start(&self.context, &self.transport, candidate.id, attempt, done);
+        let until = now + attempt.timeout;
+        let abort = attempt::start(&self.context, &self.transport, candidate.id, until, done);
         let flight = InFlight {
             operation: candidate.operation,
             number: attempt.number,
