@@ -155,6 +155,7 @@ impl Gateway {
             context,
             partners,
             max_body: settings.max_body,
+            bodies: tokio::sync::Semaphore::new(api::BODY_SHARES),
             stopping: AtomicBool::new(false),
         });
         let stop_server = watch::Sender::new(false);

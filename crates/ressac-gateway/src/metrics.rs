@@ -93,7 +93,7 @@ impl Metrics {
             store_failures.clone(),
         );
         let attempt_seconds = Family::<PartnerLabel, Histogram>::new_with_constructor(|| {
-            Histogram::new(exponential_buckets(0.001, 2.0, 16))
+            Histogram::new(exponential_buckets(0.001, 2.0, 20))
         });
         registry.register(
             "attempt_seconds",

@@ -9,6 +9,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+
 use tokio::sync::{Semaphore, watch};
 
 /// From accept to the last byte of a request's head.
@@ -78,9 +79,6 @@ async fn limit_time(
 ) -> axum::response::Response {
     match tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => axum::response::IntoResponse::into_response((
-            http::StatusCode::REQUEST_TIMEOUT,
-            [(http::header::CONNECTION, "close")],
-        )),
+        Err(_) => crate::api::too_slow(),
     }
 }

@@ -127,6 +127,7 @@ async fn refusals_say_what_is_wrong_and_store_nothing() {
     let bad = [
         ("ressac-path", "/../x"),
         ("ressac-method", "TRACE"),
+        ("ressac-deliverby", "2099-01-01T00:00:00Z"),
         ("ressac-deliver-by", "2020-01-01T00:00:00Z"),
         ("idempotency-key", "a b"),
     ];
@@ -272,6 +273,85 @@ async fn dm_2_what_was_delivered_long_ago_goes_and_dead_letters_stay() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("the delivered message is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn la_6_a_caller_that_hangs_up_leaves_no_message_behind() {
+    let kit = Kit::start("201 create x*", Options::default()).await;
+    for number in 0..40u64 {
+        kit.post_and_hang_up(&format!("k-{number}"), Duration::from_micros(number * 150))
+            .await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for _ in 0..100 {
+        let (_, partners) = kit.request("GET", "/v1/partners", &[], "").await;
+        if partners["partners"][0]["waiting"] == 0 && partners["partners"][0]["sending"] == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (_, waiting) = kit
+        .request("GET", "/v1/messages?state=waiting", &[], "")
+        .await;
+    panic!("stored, and its lane does not know: {waiting:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_thrown_away_or_is_too_late_is_not_replayed() {
+    let kit = Kit::start("422 x*", Options::default()).await;
+    let (_, thrown) = kit.post(&[], "a").await;
+    let thrown = thrown["id"].as_str().unwrap().to_owned();
+    kit.wait_for(&thrown, "dead", Duration::from_secs(10)).await;
+    let (status, _) = kit
+        .request("POST", &format!("/v1/messages/{thrown}/discard"), &[], "")
+        .await;
+    assert_eq!(status, 200);
+    let (status, problem) = kit
+        .request("POST", &format!("/v1/messages/{thrown}/replay"), &[], "")
+        .await;
+    assert_eq!(
+        (status, &problem["type"]),
+        (409, &"urn:ressac:problem:discarded".into())
+    );
+
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
+    let (_, late) = kit
+        .post(&[("ressac-deliver-by", &soon.to_string())], "b")
+        .await;
+    let late = late["id"].as_str().unwrap().to_owned();
+    kit.wait_for(&late, "dead", Duration::from_secs(10)).await;
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    let (status, problem) = kit
+        .request("POST", &format!("/v1/messages/{late}/replay"), &[], "")
+        .await;
+    assert_eq!(
+        (status, &problem["type"]),
+        (409, &"urn:ressac:problem:deliver-by-passed".into())
+    );
+    let sent = kit.mock.journal();
+    assert!(sent.iter().all(|e| {
+        e.headers
+            .iter()
+            .all(|(name, _)| !name.starts_with("ressac-"))
+    }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_cannot_end_a_hold() {
+    let kit = Kit::start("503 ra=60, 201 x*", Options::default()).await;
+    kit.post(&[], "a").await;
+    while kit.mock.journal().iter().filter(|e| e.is_done()).count() < 1 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let (status, problem) = kit.request("POST", "/v1/partners/p/resume", &[], "").await;
+    assert_eq!(
+        (status, &problem["type"]),
+        (409, &"urn:ressac:problem:not-suspended".into())
+    );
+    kit.post(&[], "b").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(kit.mock.journal().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! `POST /v1/partners/{partner}/messages`: accepted means stored, and stored means on the disk.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Json;
@@ -17,8 +18,8 @@ use uuid::Uuid;
 use super::problem::Problem;
 use super::request::Instructions;
 use super::view::MessageView;
-use super::{Api, State};
-use crate::engine::encode;
+use super::{Api, BODY_SHARE, BODY_SHARES, State};
+use crate::engine::{LaneHandle, encode};
 use crate::metrics::IntakeLabel;
 use crate::settings::PartnerSettings;
 
@@ -77,17 +78,15 @@ async fn try_accept(api: &Api, partner: &str, request: Request) -> Result<Taken,
     let (head, body) = request.into_parts();
     let now = api.context.clock.timestamp();
     let instructions = Instructions::read(&head.headers, now)?;
+    let _room = allowance(api, &head.headers)?;
     let body = read_body(&head.headers, body, api.max_body).await?;
     let message = message(settings, instructions, &head.headers, body, now);
     let given = message.key.clone();
-    match api.context.store.accept(message).await? {
-        AcceptOutcome::Accepted(message) => {
-            lane.on_accepted();
-            Ok(Taken {
-                message,
-                replayed: false,
-            })
-        }
+    match store(api, lane, message).await? {
+        AcceptOutcome::Accepted(message) => Ok(Taken {
+            message,
+            replayed: false,
+        }),
         AcceptOutcome::Existing(message) => Ok(Taken {
             message,
             replayed: true,
@@ -102,6 +101,46 @@ async fn try_accept(api: &Api, partner: &str, request: Request) -> Result<Taken,
             ),
         )),
     }
+}
+
+/// Stores the message and tells its lane. A task of its own, which the caller's hanging up does not
+/// end: what is in the store must not wait unknown to its lane.
+async fn store(
+    api: &Api,
+    lane: &Arc<LaneHandle>,
+    message: NewMessage,
+) -> Result<AcceptOutcome, Problem> {
+    let (store, lane) = (Arc::clone(&api.context.store), Arc::clone(lane));
+    let task = tokio::spawn(async move {
+        let outcome = store.accept(message).await;
+        if let Ok(AcceptOutcome::Accepted(_) | AcceptOutcome::Existing(_)) = &outcome {
+            lane.on_accepted();
+        }
+        outcome
+    });
+    Ok(task
+        .await
+        .map_err(|error| Problem::internal(error.to_string()))??)
+}
+
+/// Bodies under way take from one allowance, so that many large ones together stay bounded.
+fn allowance<'a>(
+    api: &'a Api,
+    headers: &HeaderMap,
+) -> Result<tokio::sync::SemaphorePermit<'a>, Problem> {
+    let announced = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let bytes = announced.unwrap_or(api.max_body).min(api.max_body);
+    let shares = u32::try_from(bytes / BODY_SHARE + 1).unwrap_or(u32::MAX);
+    let shares = shares.min(BODY_SHARES as u32);
+    api.bodies.try_acquire_many(shares).map_err(|_| {
+        Problem::unavailable(
+            "store-busy",
+            "too many large messages are coming in at once",
+            1,
+        )
+    })
 }
 
 /// The body, unless it is too large; what is announced as too large is not read at all.

@@ -1,10 +1,12 @@
 //! `/v1/messages`: look, replay, discard.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Path, Query};
 use http::StatusCode;
-use ressac_policy::{Operation, Reason};
-use ressac_store::{Discard, Filter, MAX_PAGE, MessageRecord, Replay};
+use ressac_policy::{Operation, Reason, Timestamp};
+use ressac_store::{Counts, Discard, Filter, MAX_PAGE, MessageRecord, Replay};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -12,6 +14,7 @@ use super::problem::Problem;
 use super::view::{MessageView, RecordView};
 use super::{Api, State};
 use crate::engine::{decode, encode};
+use crate::metrics::EndLabel;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +47,12 @@ pub(super) async fn list(
         let words: Vec<_> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
         let detail = format!("reason must be one of: {}", words.join(" "));
         return Err(Problem::bad_request("query-not-valid", detail));
+    }
+    if let Some(name) = look.partner.as_deref()
+        && !api.partners.contains_key(name)
+        && api.context.store.counts(name).await? == Counts::default()
+    {
+        return Err(Problem::unknown_partner(name));
     }
     let filter = Filter {
         state,
@@ -103,22 +112,55 @@ pub(super) async fn replay(
         .map_err(|_| gone(&record))?;
     let old: Operation = decode(&record.operation)
         .ok_or_else(|| Problem::internal("the stored operation cannot be read"))?;
+    if record.summary.reason.as_deref() == Some(Reason::Discarded.as_str()) {
+        return Err(discarded());
+    }
     let now = api.context.clock.timestamp();
-    let operation = old.replay(&settings.policy, None, now);
+    let operation = old.replay(&settings.policy, deliver_by(&record, now)?, now);
     let deadline = operation.deadline();
-    let message = api
-        .context
-        .store
-        .replay(Replay {
-            id,
-            due: now.as_nanos(),
-            deadline: (!deadline.is_never()).then(|| deadline.as_nanos()),
-            operation: encode(&operation),
-        })
-        .await?;
-    lane.on_changed();
+    let replay = Replay {
+        id,
+        due: now.as_nanos(),
+        deadline: (!deadline.is_never()).then(|| deadline.as_nanos()),
+        operation: encode(&operation),
+    };
+    let (store, lane) = (Arc::clone(&api.context.store), Arc::clone(lane));
+    // A task of its own: the lane must hear of it though the caller hangs up.
+    let task = tokio::spawn(async move {
+        let result = store.replay(replay).await;
+        lane.on_changed();
+        result
+    });
+    let message = task
+        .await
+        .map_err(|error| Problem::internal(error.to_string()))??;
     tracing::info!(%id, partner = message.partner, series = message.series, "replayed");
     Ok((StatusCode::ACCEPTED, Json(MessageView::of(&message))))
+}
+
+/// The moment that was asked for at intake holds for a replay too.
+fn deliver_by(record: &MessageRecord, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    let Some(moment) = super::request::stored_deliver_by(&record.headers, now) else {
+        return Ok(None);
+    };
+    if moment > now {
+        return Ok(Some(moment));
+    }
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        "deliver-by-passed",
+        "The message was to be delivered by a moment that has passed",
+        "nothing of it may be sent any more; hand it over again as a new message if it still counts",
+    ))
+}
+
+fn discarded() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "discarded",
+        "The message was discarded",
+        "what an operator threw away is never sent again; hand it over as a new message",
+    )
 }
 
 fn gone(record: &MessageRecord) -> Problem {
@@ -152,6 +194,12 @@ pub(super) async fn discard(
     let message = api.context.store.discard(discard).await?;
     if let Ok((_, lane)) = api.partner(&message.partner) {
         lane.on_changed();
+        let label = EndLabel {
+            partner: message.partner.clone(),
+            reason: Reason::Discarded.as_str(),
+            blame: "ours",
+        };
+        api.context.metrics.ends.get_or_create(&label).inc();
     }
     tracing::info!(%id, partner = message.partner, "discarded");
     Ok(Json(MessageView::of(&message)))

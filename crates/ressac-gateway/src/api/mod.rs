@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
+use tokio::sync::Semaphore;
 
 use crate::engine::{Context, LaneHandle};
 use crate::settings::PartnerSettings;
@@ -27,9 +28,16 @@ pub(crate) struct Api {
     pub(crate) context: Context,
     pub(crate) partners: BTreeMap<String, (Arc<PartnerSettings>, Arc<LaneHandle>)>,
     pub(crate) max_body: usize,
+    /// Room for the bodies that are being read, in shares of [`BODY_SHARE`].
+    pub(crate) bodies: Semaphore,
     /// Set when a stop has begun: nothing more is accepted.
     pub(crate) stopping: AtomicBool,
 }
+
+/// Bytes of a body that take one share.
+const BODY_SHARE: usize = 1_024;
+/// 256 MiB of bodies at a time, over all connections. A larger one goes alone.
+pub(crate) const BODY_SHARES: usize = 256 * 1_024;
 
 impl Api {
     fn partner(&self, name: &str) -> Result<&(Arc<PartnerSettings>, Arc<LaneHandle>), Problem> {
@@ -37,6 +45,13 @@ impl Api {
             .get(name)
             .ok_or_else(|| Problem::unknown_partner(name))
     }
+}
+
+pub(crate) use view::moment;
+
+/// The answer to a request that was not over in its time.
+pub(crate) fn too_slow() -> axum::response::Response {
+    axum::response::IntoResponse::into_response(Problem::too_slow())
 }
 
 type State = axum::extract::State<Arc<Api>>;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::Path;
-use ressac_policy::GateState;
+use ressac_policy::{Cause, GateState};
 use serde::Serialize;
 
 use super::State;
@@ -100,6 +100,27 @@ pub(super) async fn resume(
     Path(partner): Path<String>,
 ) -> Result<Json<serde_json::Value>, Problem> {
     let (_, lane) = api.partner(&partner)?;
+    let gate = lane.view().map(|view| view.partner.gate);
+    let suspended = matches!(
+        gate,
+        Some(
+            GateState::Open {
+                cause: Cause::Suspension,
+                ..
+            } | GateState::HalfOpen {
+                cause: Cause::Suspension
+            }
+        )
+    );
+    // A hold is the partner's own word, and a breaker finds out by itself.
+    if !suspended {
+        return Err(Problem::new(
+            http::StatusCode::CONFLICT,
+            "not-suspended",
+            "The partner is not suspended",
+            "only a suspension needs an operator; holds and breakers end by themselves",
+        ));
+    }
     lane.resume();
     Ok(Json(
         serde_json::json!({ "partner": partner, "resumed": true }),

@@ -107,6 +107,19 @@ impl Problem {
         }
     }
 
+    /// The request was not over in its time. What it asked for may have been done.
+    pub(crate) fn too_slow() -> Self {
+        Problem {
+            retry_after: Some(1),
+            ..Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too-slow",
+                "The request took too long",
+                "it may have been done all the same; repeat it with the same key",
+            )
+        }
+    }
+
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -25,6 +25,7 @@ pub(super) struct Instructions {
 
 impl Instructions {
     pub(super) fn read(headers: &HeaderMap, now: Timestamp) -> Result<Self, Problem> {
+        refuse_unknown(headers)?;
         Ok(Instructions {
             key: single(headers, &KEY)?.map(key).transpose()?,
             method: single(headers, &METHOD)?.map_or(Ok(Method::POST), method)?,
@@ -35,6 +36,31 @@ impl Instructions {
             travelling: travelling(headers),
         })
     }
+}
+
+/// The moment kept with a message, where its sender gave one.
+pub(super) fn stored_deliver_by(
+    headers: &[(String, Vec<u8>)],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let (_, value) = headers
+        .iter()
+        .find(|(name, _)| name == DELIVER_BY.as_str())?;
+    parse_moment(std::str::from_utf8(value).ok()?, now)
+}
+
+/// A header that is meant for us and that we do not know was meant to do something.
+fn refuse_unknown(headers: &HeaderMap) -> Result<(), Problem> {
+    let known = [METHOD, PATH, DELIVER_BY];
+    let stranger = headers
+        .keys()
+        .find(|name| name.as_str().starts_with("ressac-") && !known.contains(name));
+    stranger.map_or(Ok(()), |name| {
+        Err(Problem::bad_request(
+            "unknown-header",
+            format!("{name} is not known; there are Ressac-Method, Ressac-Path, Ressac-Deliver-By"),
+        ))
+    })
 }
 
 /// The header's value, if it came once and is ASCII.
@@ -140,24 +166,27 @@ fn path(text: &str) -> Result<String, Problem> {
 /// RFC 3339 or an HTTP-date; in the future.
 fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
     let refuse = |detail: &str| Problem::bad_request("deliver-by-not-valid", detail);
-    let nanos = match text.parse::<jiff::Timestamp>() {
-        Ok(moment) => u64::try_from(moment.as_nanosecond()).unwrap_or(0),
-        Err(_) => {
-            let date = parse_http_date(text.as_bytes(), now).ok_or_else(|| {
-                refuse("Ressac-Deliver-By must be RFC 3339 (2026-12-24T18:00:00Z) or an HTTP-date")
-            })?;
-            u64::try_from(date.unix_seconds)
-                .unwrap_or(0)
-                .saturating_mul(1_000_000_000)
-        }
-    };
-    let moment = Timestamp::from_nanos(nanos);
+    let moment = parse_moment(text, now).ok_or_else(|| {
+        refuse("Ressac-Deliver-By must be RFC 3339 (2026-12-24T18:00:00Z) or an HTTP-date")
+    })?;
     if moment <= now {
         return Err(refuse(
             "Ressac-Deliver-By has passed: nothing could be sent any more",
         ));
     }
     Ok(moment)
+}
+
+fn parse_moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(moment) = text.parse::<jiff::Timestamp>() {
+        return Some(Timestamp::from_nanos(
+            u64::try_from(moment.as_nanosecond()).unwrap_or(0),
+        ));
+    }
+    let date = parse_http_date(text.as_bytes(), now)?;
+    Some(Timestamp::from_secs(
+        u64::try_from(date.unix_seconds).unwrap_or(0),
+    ))
 }
 
 /// End-to-end headers, in order. Those of this connection, those that framing sets, and those that
@@ -192,7 +221,8 @@ fn travelling(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
         .filter(|(name, _)| {
             let name = name.as_str();
             !STAY.contains(&name)
-                && !name.starts_with("ressac-")
+                // It stays with the message, for a replay; nothing of ours goes on the wire.
+                && (!name.starts_with("ressac-") || name == DELIVER_BY.as_str())
                 && !named.iter().any(|other| other == name)
         })
         .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))

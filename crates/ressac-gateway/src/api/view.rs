@@ -163,14 +163,18 @@ fn series(end: &SeriesEnd) -> SeriesView {
 
 /// A header's value for people; what may be a secret is not shown.
 fn shown(name: &str, value: &[u8]) -> String {
-    const SECRET: [&str; 7] = [
-        "authorization",
+    const SECRET: [&str; 11] = [
+        "auth",
         "cookie",
         "token",
         "secret",
-        "password",
+        "passw",
         "signature",
         "api-key",
+        "apikey",
+        "credential",
+        "session",
+        "private",
     ];
     let name = name.to_ascii_lowercase();
     if SECRET.iter().any(|word| name.contains(word)) {
@@ -180,7 +184,7 @@ fn shown(name: &str, value: &[u8]) -> String {
 }
 
 /// RFC 3339, with milliseconds.
-pub(super) fn moment(nanos: u64) -> String {
+pub(crate) fn moment(nanos: u64) -> String {
     let moment = jiff::Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default();
     format!("{moment:.3}")
 }

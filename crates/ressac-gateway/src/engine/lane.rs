@@ -64,7 +64,16 @@ pub(super) struct InFlight {
     pub(super) started_at: u64,
     pub(super) seq: u64,
     pub(super) lane: bool,
-    abort: AbortHandle,
+    task: AbortOnDrop,
+}
+
+/// An attempt ends with the lane that began it. For one that has ended this is nothing.
+pub(super) struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What a lane left when it was stopped.
@@ -118,12 +127,21 @@ impl Lane {
         };
         lane.restore_partner().await?;
         lane.settle_open_attempts().await?;
+        lane.remember_gate();
         lane.publish();
         Ok(lane)
     }
 
     /// Delivers until it is stopped.
-    pub(super) async fn run(mut self) -> Stopped {
+    pub(super) async fn run(self) -> Stopped {
+        let handle = Arc::clone(&self.handle);
+        let stopped = self.deliver().await;
+        // Nobody owns the partner here any more: not ready.
+        handle.view.send_replace(None);
+        stopped
+    }
+
+    async fn deliver(mut self) -> Stopped {
         loop {
             while let Ok(done) = self.done.try_recv() {
                 self.on_done(done);
@@ -156,18 +174,22 @@ impl Lane {
         if !self.unwritten.is_empty() {
             until = self.unwritten.not_before.unwrap_or_else(Instant::now);
         }
+        let swept = Instant::now() + LONGEST_SLEEP <= until;
         tokio::select! {
             Some(done) = self.done.recv() => self.on_done(done),
             () = self.handle.notify.notified() => {}
             _ = self.stop.changed() => {}
-            () = tokio::time::sleep_until(until) => {}
+            // A quiet while: look for what nobody told of (LA-6).
+            () = tokio::time::sleep_until(until) => if swept {
+                self.mark_all_more();
+            },
         }
         match self.handle.take_news() {
             0 => {}
             super::NEW_FIRST => self.queues[0].mark_more(),
             _ => self.mark_all_more(),
         }
-        if self.handle.take_resume() {
+        if self.handle.take_resume() && self.partner.is_suspended() {
             self.partner.resume(self.context.clock.timestamp());
         }
     }
@@ -176,7 +198,7 @@ impl Lane {
     async fn keep_lease(&mut self) {
         let ttl = self.settings.policy.attempt_timeout + LEASE_MARGIN;
         let left = self.lease.until.saturating_sub(self.context.store.now());
-        if Duration::from_nanos(left) > ttl * 2 / 3 {
+        if Duration::from_nanos(left) > renewed_at(self.settings.policy.attempt_timeout) {
             return;
         }
         let leases = [self.lease.clone()];
@@ -197,6 +219,9 @@ impl Lane {
 
     /// Fetches the nearest messages of the classes that run low.
     async fn refill(&mut self) {
+        if self.is_paused() {
+            return;
+        }
         for index in 0..self.queues.len() {
             if !self.queues[index].is_low() {
                 continue;
@@ -228,6 +253,11 @@ impl Lane {
         }
     }
 
+    /// The store asked for a pause, and it is not over.
+    fn is_paused(&self) -> bool {
+        self.store_pause.is_some_and(|until| Instant::now() < until)
+    }
+
     fn busy(&self) -> HashSet<Uuid> {
         let unwritten = self.unwritten.settles.iter().map(|(settle, _)| settle.id);
         self.in_flight.keys().copied().chain(unwritten).collect()
@@ -240,8 +270,7 @@ impl Lane {
         if !self.unwritten.is_empty() {
             return now;
         }
-        let paused = self.store_pause.is_some_and(|until| Instant::now() < until);
-        if paused || self.lost {
+        if self.is_paused() || self.lost {
             return Timestamp::MAX;
         }
         self.store_pause = None;
@@ -404,13 +433,16 @@ impl Lane {
             started_at: now.as_nanos(),
             seq: candidate.seq,
             lane: candidate.lane,
-            abort,
+            task: AbortOnDrop(abort),
         };
         self.in_flight.insert(candidate.id, flight);
     }
 
     /// The next moment at which anything can change by time alone.
     fn next_moment(&self, now: Timestamp) -> Timestamp {
+        if self.in_flight.len() >= MOST_IN_FLIGHT || !self.lease_outlasts() {
+            return Timestamp::MAX;
+        }
         let ready = self.partner.readiness(now).at;
         let token = self.partner.budget_readiness(now).at;
         let mut next = Timestamp::MAX;
@@ -442,7 +474,7 @@ impl Lane {
     fn abort_all(&mut self) -> usize {
         self.in_flight
             .values()
-            .for_each(|flight| flight.abort.abort());
+            .for_each(|flight| flight.task.0.abort());
         self.in_flight.len()
     }
 
@@ -479,5 +511,26 @@ impl Lane {
             tracing::warn!(partner = self.settings.name, %error, "the lease is not released");
         }
         Stopped { cut }
+    }
+}
+
+/// A lease with so much left is renewed: early enough that an attempt can begin at any time, since
+/// it needs its whole limit of lease.
+fn renewed_at(attempt_timeout: Duration) -> Duration {
+    attempt_timeout + LEASE_MARGIN * 2 / 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_renewed_before_it_is_too_short_to_send() {
+        for secs in [1, 10, 30, 31, 120, 600, 3_600] {
+            let limit = Duration::from_secs(secs);
+            // Renewed with more left than an attempt needs, by more than the longest sleep.
+            assert!(renewed_at(limit) > limit + LONGEST_SLEEP);
+            assert!(renewed_at(limit) < limit + LEASE_MARGIN, "not all the time");
+        }
     }
 }

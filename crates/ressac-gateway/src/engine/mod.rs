@@ -118,6 +118,13 @@ pub(crate) struct Left {
     pub(crate) cut: usize,
 }
 
+/// A gateway that is dropped without a stop is like one that was killed: its lanes end at once.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
 impl Engine {
     /// Takes every partner over and starts its lane.
     pub(crate) async fn start(
@@ -149,10 +156,10 @@ impl Engine {
     }
 
     /// Begins nothing more, gives what is in flight `limit` to end, and gives the partners back.
-    pub(crate) async fn stop(self, limit: Duration) -> Left {
+    pub(crate) async fn stop(mut self, limit: Duration) -> Left {
         self.stop.send_replace(Some(limit));
         let mut left = Left::default();
-        for task in self.tasks {
+        for task in std::mem::take(&mut self.tasks) {
             match task.await {
                 Ok(stopped) => left.cut += stopped.cut,
                 Err(error) => tracing::error!(%error, "a lane ended before it was stopped"),

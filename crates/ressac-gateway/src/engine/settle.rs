@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::attempt::Done;
 use super::lane::{InFlight, Lane};
 use super::queue::Candidate;
-use super::record::{attempt, class_of, encode, kind};
+use super::record::{attempt, class_of, encode, label};
 use super::recover::next_state;
 use crate::metrics::{AttemptLabel, EndLabel, PartnerLabel, WaitLabel};
 
@@ -204,6 +204,13 @@ impl Lane {
         Ok(())
     }
 
+    /// How a partner was found: told where it needs an operator.
+    pub(super) fn remember_gate(&mut self) {
+        let gate = self.partner.view(self.context.clock.timestamp()).gate;
+        self.tell_gate(GateState::Closed, gate);
+        self.saved_gate = Some(gate);
+    }
+
     /// A partner that changes state is what an operator wants to hear of; a suspended one calls for
     /// an operator.
     fn tell_gate(&self, before: GateState, gate: GateState) {
@@ -216,9 +223,12 @@ impl Lane {
                 partner,
                 "suspended: it refuses our credentials or address; messages wait, a slow probe looks"
             ),
-            GateState::Open { until, cause } => {
-                tracing::warn!(partner, ?cause, %until, "nothing is sent for now");
-            }
+            GateState::Open { until, cause } => tracing::warn!(
+                partner,
+                cause = cause_word(cause),
+                until = crate::api::moment(until.as_nanos()),
+                "nothing is sent for now"
+            ),
             GateState::Closed if before != GateState::Closed => {
                 tracing::info!(
                     partner,
@@ -252,7 +262,7 @@ impl Lane {
                     because,
                 };
                 self.context.metrics.waits.get_or_create(&label).inc();
-                tracing::info!(partner, %id, attempt = number, kind, status, %wait, "waits");
+                tracing::info!(partner, %id, attempt = number, kind, status, "{wait}");
             }
             Decision::Send(_) => {}
         }
@@ -272,7 +282,7 @@ impl Lane {
         let label = AttemptLabel {
             partner: partner.clone(),
             kind: sort,
-            outcome: kind(outcome),
+            outcome: label(outcome),
         };
         self.context.metrics.attempts.get_or_create(&label).inc();
         let seconds = Duration::from_nanos(nanos).as_secs_f64();
@@ -314,6 +324,14 @@ impl Lane {
                 ""
             },
         }));
+    }
+}
+
+fn cause_word(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Breaker => "breaker",
+        Cause::Hold => "hold",
+        Cause::Suspension => "suspension",
     }
 }
 

@@ -76,7 +76,8 @@ impl HttpTransport {
         *request.method_mut() = method;
         *request.uri_mut() = join(&self.url, &message.path)?;
         let headers = request.headers_mut();
-        for (name, value) in &message.headers {
+        let theirs = |name: &str| !name.starts_with("ressac-");
+        for (name, value) in message.headers.iter().filter(|(name, _)| theirs(name)) {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| "a header's name is not valid".to_owned())?;
             let value = HeaderValue::from_bytes(value)

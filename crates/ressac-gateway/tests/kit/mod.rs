@@ -142,6 +142,20 @@ impl Kit {
         (status, json)
     }
 
+    /// Posts a message, and resets the connection so long after its last byte.
+    pub(crate) async fn post_and_hang_up(&self, key: &str, after: Duration) {
+        let mut stream = TcpStream::connect(self.gateway.address()).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let head = format!(
+            "POST /v1/partners/p/messages HTTP/1.1\r\nhost: {}\r\nidempotency-key: {key}\r\n\
+             content-length: 1\r\n\r\na",
+            self.gateway.address()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        tokio::time::sleep(after).await;
+        drop(stream);
+    }
+
     /// The message once it has that state; panics if that takes longer.
     pub(crate) async fn wait_for(&self, id: &str, state: &str, limit: Duration) -> Value {
         let start = Instant::now();
