@@ -82,9 +82,13 @@ impl Backoff {
         Duration::from_nanos(self.ceiling_nanos(retry))
     }
 
+    fn ceiling_nanos(&self, retry: u32) -> u64 {
+        self.ceiling_of(nanos(self.base), nanos(self.cap), retry)
+    }
+
+    /// The ceiling, with base and cap in nanoseconds.
     #[inline]
-    pub(crate) fn ceiling_nanos(&self, retry: u32) -> u64 {
-        let (base, cap) = (nanos(self.base), nanos(self.cap));
+    pub(crate) fn ceiling_of(&self, base: u64, cap: u64, retry: u32) -> u64 {
         if retry == 0 {
             return base.min(cap);
         }

@@ -182,7 +182,7 @@ impl Budget {
     }
 
     /// Brings the trickle up to now. Whole millionths only: the rest is carried.
-    #[inline]
+    #[inline(always)]
     fn trickle(&mut self, config: &BudgetConfig, now: Timestamp) {
         let elapsed = trickle_elapsed(self.trickled_to, now);
         let Some(rate) = config.trickle else {

@@ -8,8 +8,12 @@ pub(crate) fn up_to<R: Rng + ?Sized>(rng: &mut R, span: u64) -> u64 {
 }
 
 /// `word / 2^64` of the numbers `0..=span`.
+#[inline]
 pub(crate) const fn scale(word: u64, span: u64) -> u64 {
-    ((word as u128 * (span as u128 + 1)) >> 64) as u64
+    match span.checked_add(1) {
+        Some(numbers) => ((word as u128 * numbers as u128) >> 64) as u64,
+        None => word,
+    }
 }
 
 #[cfg(test)]

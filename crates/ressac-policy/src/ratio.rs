@@ -55,6 +55,9 @@ impl Ratio {
     /// This share of `amount`, rounded down, saturating.
     #[must_use]
     pub const fn of(self, amount: u64) -> u64 {
+        if self.0 as u64 == ONE {
+            return amount;
+        }
         // 128-bit division costs as much as all the rest of a decision.
         if let Some(product) = amount.checked_mul(self.0 as u64) {
             return product / ONE;
@@ -167,7 +170,7 @@ impl Rate {
 
     /// Millionths that come in `elapsed` nanoseconds, and what is carried to the next call so that
     /// nothing is ever lost to rounding, however time is cut up.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn accrued(self, elapsed: u64, carried: u64) -> (u64, u64) {
         if let Some(product) = elapsed.checked_mul(self.millionths)
             && let Some(product) = product.checked_add(carried)
@@ -178,6 +181,11 @@ impl Rate {
             }
             return (product / self.period_nanos, product % self.period_nanos);
         }
+        self.accrued_wide(elapsed, carried)
+    }
+
+    #[cold]
+    const fn accrued_wide(self, elapsed: u64, carried: u64) -> (u64, u64) {
         let product = (elapsed as u128 * self.millionths as u128).saturating_add(carried as u128);
         let whole = product / self.period_nanos as u128;
         let rest = (product % self.period_nanos as u128) as u64;

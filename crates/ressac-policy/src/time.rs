@@ -113,6 +113,16 @@ pub(crate) const fn nanos(duration: Duration) -> u64 {
         .saturating_add(duration.subsec_nanos() as u64)
 }
 
+/// As [`Duration::from_nanos`], without its division below a second.
+#[inline]
+pub(crate) const fn duration(nanos: u64) -> Duration {
+    if nanos < 1_000_000_000 {
+        Duration::new(0, nanos as u32)
+    } else {
+        Duration::from_nanos(nanos)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 
 use crate::outcome::{Blame, Outcome, OutcomeKind, Processed};
 use crate::policy::Rules;
+use crate::status::RetryOn;
 
 /// What an outcome means for its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +45,17 @@ pub struct Judgement {
     pub concerns_partner: bool,
 }
 
+impl Judgement {
+    /// Of what simply worked.
+    pub(crate) const SUCCESS: Judgement = Judgement {
+        verdict: Verdict::Success,
+        processed: Processed::Yes,
+        blame: None,
+        health: Health::Good,
+        concerns_partner: false,
+    };
+}
+
 impl Rules {
     /// Judges an outcome. `keyed`: the operation has a key that the partner honours; `before`: the
     /// worst over its earlier attempts.
@@ -63,36 +75,31 @@ impl Rules {
         if let Some(verdict) = self.success(outcome, before) {
             return Judgement {
                 verdict,
-                processed: Processed::Yes,
-                blame: None,
-                health: Health::Good,
-                concerns_partner: false,
+                ..Judgement::SUCCESS
             };
         }
-        self.judge_failure(outcome, keyed)
+        let mut judgement = Judgement::SUCCESS;
+        self.judge_failure(outcome, keyed, &mut judgement);
+        judgement
     }
 
+    /// Judges what is no success. Into a place of the caller's: five bytes that are returned are
+    /// packed into a register and taken apart again.
     #[inline]
-    fn judge_failure(&self, outcome: &Outcome, keyed: bool) -> Judgement {
-        let row = row(outcome, keyed);
-        let retry = self.listed(outcome.kind).unwrap_or(row.retry);
-        let processed = self.proof(outcome).unwrap_or(row.processed);
-        // A status that the policy retries against the table is taken for the partner's trouble.
-        let blame = match (row.blame, outcome.kind) {
-            (Blame::Ours, OutcomeKind::Status(500..)) if retry => Blame::Partner,
-            (blame, _) => blame,
-        };
-        Judgement {
-            verdict: if retry {
-                Verdict::Retry
-            } else {
-                Verdict::Permanent
-            },
-            processed,
-            blame: Some(blame),
-            health: health(outcome, blame),
-            concerns_partner: !retry && concerns_partner(outcome.kind),
+    pub(crate) fn judge_failure(&self, outcome: &Outcome, keyed: bool, into: &mut Judgement) {
+        let mut row = row(outcome, keyed);
+        if let Some(list) = &self.retry_on {
+            row.go_by(list, outcome);
         }
+        into.verdict = if row.retry {
+            Verdict::Retry
+        } else {
+            Verdict::Permanent
+        };
+        into.processed = self.proof(outcome).unwrap_or(row.processed);
+        into.blame = Some(row.blame);
+        into.health = row.health;
+        into.concerns_partner = !row.retry && concerns_partner(outcome.kind);
     }
 
     #[inline]
@@ -106,14 +113,7 @@ impl Rules {
         outcome.is_success().then_some(Verdict::Success)
     }
 
-    /// What `retry_on` says, where it is given and this kind can be listed.
-    fn listed(&self, kind: OutcomeKind) -> Option<bool> {
-        match kind {
-            OutcomeKind::Certificate | OutcomeKind::Invalid | OutcomeKind::Crash => None,
-            kind => self.retry_on.map(|list| list.contains(kind)),
-        }
-    }
-
+    #[inline]
     fn proof(&self, outcome: &Outcome) -> Option<Processed> {
         if let OutcomeKind::Status(status) = outcome.kind
             && (self.unprocessed.contains(status)
@@ -130,6 +130,25 @@ struct Row {
     processed: Processed,
     blame: Blame,
     retry: bool,
+    health: Health,
+}
+
+impl Row {
+    /// What `retry_on` says replaces the row's word, where this kind can be listed.
+    #[cold]
+    fn go_by(&mut self, list: &RetryOn, outcome: &Outcome) {
+        match outcome.kind {
+            OutcomeKind::Certificate | OutcomeKind::Invalid | OutcomeKind::Crash => {}
+            kind => self.retry = list.contains(kind),
+        }
+        // A status that the policy retries against the table is taken for the partner's trouble.
+        if let (Blame::Ours, OutcomeKind::Status(500..)) = (self.blame, outcome.kind)
+            && self.retry
+        {
+            self.blame = Blame::Partner;
+            self.health = health(outcome, self.blame);
+        }
+    }
 }
 
 #[inline]
@@ -138,6 +157,7 @@ fn row(outcome: &Outcome, keyed: bool) -> Row {
         processed,
         blame,
         retry,
+        health: health(outcome, blame),
     };
     match outcome.kind {
         OutcomeKind::Dns
@@ -166,6 +186,7 @@ fn in_flight(outcome: &Outcome) -> bool {
     outcome.hint.is_some() || outcome.key_in_flight
 }
 
+#[inline]
 fn health(outcome: &Outcome, blame: Blame) -> Health {
     match (outcome.kind, blame) {
         // "Slow down", "still busy with your own key" and "never looked at it" are no outage.
@@ -176,6 +197,7 @@ fn health(outcome: &Outcome, blame: Blame) -> Health {
     }
 }
 
+#[inline]
 fn concerns_partner(kind: OutcomeKind) -> bool {
     matches!(
         kind,
@@ -187,7 +209,7 @@ fn concerns_partner(kind: OutcomeKind) -> bool {
 mod tests {
     use super::*;
     use crate::hint::{Hint, HintSource};
-    use crate::status::{RetryOn, StatusSet};
+    use crate::status::StatusSet;
     use core::time::Duration;
 
     fn hint() -> Option<Hint> {

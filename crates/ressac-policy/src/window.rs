@@ -161,9 +161,11 @@ impl Count for Tally {
     #[inline]
     fn add(&mut self, other: Tally) {
         self.calls.add(other.calls);
-        // Most calls are neither.
-        if other.failures | other.slow != 0 {
+        // Most calls are neither; one by one, so that no wide load waits for a narrow store.
+        if other.failures != 0 {
             self.failures.add(other.failures);
+        }
+        if other.slow != 0 {
             self.slow.add(other.slow);
         }
     }
@@ -219,7 +221,7 @@ impl Calls {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, now: Timestamp, failed: bool, slow: bool) -> Tally {
         match self {
             Calls::Time(sliding) => sliding.add(now, Tally::of(failed, slow)),
@@ -260,6 +262,7 @@ impl Ring {
         self.calls.len() == calls as usize && self.next < calls && self.total.calls <= calls
     }
 
+    #[inline(never)]
     fn record(&mut self, failed: bool, slow: bool) -> Tally {
         let full = self.total.calls == self.calls.len() as u32;
         let slot = &mut self.calls[self.next as usize];

@@ -15,12 +15,15 @@
 //! ```
 
 mod open;
+mod pass;
 mod ramp;
 
 use core::time::Duration;
 
 use rand_core::Rng;
 
+use self::pass::NO_PLACE;
+pub(crate) use self::pass::{Call, Pass, Word};
 use self::ramp::Ramp;
 use crate::decision::Because;
 use crate::policy::BreakerConfig;
@@ -101,32 +104,9 @@ impl GateState {
     }
 }
 
-/// The leave to pass, to be shown again when the call is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
-    generation: u32,
-    place: u8,
-    expires: Timestamp,
-}
-
-const NO_PLACE: u8 = u8::MAX;
-
 /// A probe keeps its place a little longer than it may take, so that its timeout is heard before
 /// the place is given away: else a partner that hangs would be probed for ever and never left alone.
 const GRACE_NANOS: u64 = 1_000_000_000;
-
-impl Pass {
-    /// A pass that nobody remembers: its holder's word changes nothing.
-    pub(crate) const LOST: Pass = Pass {
-        generation: u32::MAX,
-        place: NO_PLACE,
-        expires: Timestamp::ZERO,
-    };
-
-    pub(crate) const fn is_probe(self) -> bool {
-        self.place != NO_PLACE
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -299,12 +279,19 @@ impl Gate {
             return;
         }
         if let Phase::Closed = self.phase {
-            if enabled && call.health != Health::Neutral {
+            if enabled && call.word.health != Health::Neutral {
                 self.count(config, now, call, rng);
             }
             return;
         }
-        self.settle_probe(config, enabled, now, pass, call, rng);
+        self.settle_probe(
+            config,
+            enabled,
+            now,
+            (pass.place, pass.expires),
+            call.word,
+            rng,
+        );
     }
 
     /// [`Gate::settle`] for a good call while the gate is closed, all inline; false, and
@@ -336,7 +323,7 @@ impl Gate {
         call: Call,
         rng: &mut R,
     ) {
-        let failed = call.health == Health::Bad;
+        let failed = call.word.health == Health::Bad;
         let slow = config.slow_rate.is_some() && call.took >= config.slow_call;
         self.consecutive = if failed {
             self.consecutive.saturating_add(1)
@@ -371,8 +358,8 @@ impl Gate {
         config: &BreakerConfig,
         enabled: bool,
         now: Timestamp,
-        pass: Pass,
-        call: Call,
+        (place, expires): (u8, Timestamp),
+        word: Word,
         rng: &mut R,
     ) {
         let Phase::HalfOpen {
@@ -384,17 +371,17 @@ impl Gate {
         else {
             return;
         };
-        let Some(place) = places.get_mut(usize::from(pass.place)) else {
+        let Some(place) = places.get_mut(usize::from(place)) else {
             return;
         };
-        if *place != pass.expires {
+        if *place != expires {
             return;
         }
         *place = Timestamp::ZERO;
-        match call.health {
+        match word.health {
             Health::Neutral => {}
             // Still refused, or not even reached: no word yet that it is mended.
-            _ if *cause == Cause::Suspension && (call.suspect || call.health == Health::Bad) => {
+            _ if *cause == Cause::Suspension && (word.suspect || word.health == Health::Bad) => {
                 self.suspend(config, now, rng);
             }
             Health::Good => {
@@ -405,7 +392,7 @@ impl Gate {
                 }
             }
             // The partner named a new time itself: the hold that follows says all there is to say.
-            Health::Bad if *cause == Cause::Hold && call.hinted => {}
+            Health::Bad if *cause == Cause::Hold && word.hinted => {}
             // With the breaker off a hold whose probe fails goes on as a hold.
             Health::Bad => {
                 let cause = if enabled { Cause::Breaker } else { *cause };
@@ -413,15 +400,4 @@ impl Gate {
             }
         }
     }
-}
-
-/// What a call tells the gate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
-    pub(crate) health: Health,
-    pub(crate) took: Duration,
-    /// It came with a hint that holds the partner.
-    pub(crate) hinted: bool,
-    /// A permanent failure that concerns the partner, not the message.
-    pub(crate) suspect: bool,
 }

@@ -87,6 +87,19 @@ impl VendorHints {
     }
 }
 
+/// A copy made part by part. What was written in parts a moment ago, as a hint of a reply just
+/// read, costs a stall of the pipeline when it is copied as a block.
+#[inline]
+pub(crate) const fn by_parts(hint: &Option<Hint>) -> Option<Hint> {
+    match hint {
+        Some(Hint { wait, source }) => Some(Hint {
+            wait: Duration::new(wait.as_secs(), wait.subsec_nanos()),
+            source: *source,
+        }),
+        None => None,
+    }
+}
+
 impl Hint {
     /// Reads the hint from a reply's header fields, given in any order, names in any case.
     ///

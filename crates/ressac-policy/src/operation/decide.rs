@@ -1,17 +1,16 @@
 //! What follows a failed attempt: the order of decision, and the next wait.
 
-use core::time::Duration;
-
 use rand_core::Rng;
 
 use super::{Operation, Phase};
 use crate::backoff::Jitter;
 use crate::decision::{AttemptKind, Because, Decision, Reason, Wait};
+use crate::hint::by_parts;
 use crate::outcome::{Outcome, OutcomeKind, Processed};
-use crate::partner::{Ended, Partner};
+use crate::partner::{Ended, Partner, Terms};
 use crate::policy::{Mode, OverMax, Policy};
 use crate::random;
-use crate::time::{Timestamp, nanos};
+use crate::time::{Timestamp, duration, nanos};
 use crate::verdict::{Judgement, Verdict};
 
 /// A wait before it is drawn, in nanoseconds.
@@ -41,7 +40,12 @@ impl Operation {
         } else {
             Processed::No
         };
-        let judgement = partner.policy().rules.judge(outcome, self.keyed, before);
+        let mut judgement = Judgement::SUCCESS;
+        let rules = &partner.policy().rules;
+        match rules.success(outcome, before) {
+            Some(verdict) => judgement.verdict = verdict,
+            None => rules.judge_failure(outcome, self.keyed, &mut judgement),
+        }
         let ended = Ended {
             ticket,
             kind,
@@ -65,7 +69,7 @@ impl Operation {
                     self.worst_in_series = self.worst_in_series.max(judgement.processed);
                     self.may_be_done |= judgement.processed > Processed::No;
                 }
-                self.hint = outcome.hint;
+                self.hint = by_parts(&outcome.hint);
                 self.after_failure(now, outcome, &judgement, kind, partner, rng)
             }
         }
@@ -85,7 +89,7 @@ impl Operation {
         let policy = partner.policy();
         let synchronous = policy.mode == Mode::Synchronous;
         if judgement.verdict == Verdict::Permanent {
-            return self.after_permanent(now, outcome, judgement, partner);
+            return self.after_permanent(now, outcome, judgement.concerns_partner, partner);
         }
         if synchronous && outcome.gave_up {
             return self.end(Reason::UpstreamGaveUp);
@@ -96,7 +100,7 @@ impl Operation {
         if !self.repeatable_body && outcome.body_begun() {
             return self.end(Reason::BodyNotReplayable);
         }
-        let free = outcome.kind == OutcomeKind::RefusedStream && !self.free_used;
+        let free = matches!(outcome.kind, OutcomeKind::RefusedStream) && !self.free_used;
         let costs_no_retry = (free || kind == AttemptKind::Probe) && !synchronous;
         if self.retries >= policy.retries && !costs_no_retry {
             return self.end(Reason::Exhausted);
@@ -105,7 +109,7 @@ impl Operation {
             self.free_used = true;
             return self.wait(Wait::new(now, Because::Turn), true);
         }
-        match self.next_wait(now, policy) {
+        match self.next_wait(now, policy, partner.terms()) {
             Ok(range) => self.draw(now, range, partner, rng),
             Err(reason) => self.end(reason),
         }
@@ -114,15 +118,16 @@ impl Operation {
     /// A wrong password must not empty a queue into dead letters: once the partner is suspended,
     /// what concerns it is no longer this operation's end. Nor is it `ambiguous`: a refusal is a
     /// plain answer.
+    #[inline(never)]
     fn after_permanent(
         &mut self,
         now: Timestamp,
         outcome: &Outcome,
-        judgement: &Judgement,
+        concerns_partner: bool,
         partner: &Partner,
     ) -> Decision {
         let can_go_again = self.repeatable_body || !outcome.body_begun();
-        if judgement.concerns_partner && partner.is_suspended() && can_go_again {
+        if concerns_partner && partner.is_suspended() && can_go_again {
             return self.wait(Wait::new(now, Because::Suspension), false);
         }
         self.end(Reason::Permanent)
@@ -130,21 +135,23 @@ impl Operation {
 
     /// Floor and span of the next wait, before partner and window have their say.
     #[inline]
-    fn next_wait(&self, now: Timestamp, policy: &Policy) -> Result<Range, Reason> {
-        let ceiling = policy.backoff.ceiling_nanos(self.retries);
+    fn next_wait(&self, now: Timestamp, policy: &Policy, terms: &Terms) -> Result<Range, Reason> {
+        let ceiling = policy
+            .backoff
+            .ceiling_of(terms.base, terms.cap, self.retries);
         let Some(hint) = self.hint else {
             let (floor, span) = policy.backoff.range(self.retries, self.previous_wait);
-            let cap = nanos(policy.backoff.cap);
             return Ok(Range {
                 floor,
                 span,
-                cap,
+                cap: terms.cap,
                 ceiling,
                 because: Because::Backoff,
             });
         };
-        let window_left = self.deadline.nanos_since(now);
-        let longest = policy.retry_after.max.map_or(window_left, nanos);
+        let longest = terms
+            .longest_hint
+            .unwrap_or_else(|| self.deadline.nanos_since(now));
         let mut floor = nanos(hint.wait);
         if policy.mode == Mode::Synchronous && floor > longest {
             match policy.retry_after.over_max {
@@ -199,16 +206,21 @@ impl Operation {
         if range.because == Because::Backoff {
             self.previous_wait = wait;
         }
-        let wait = Wait {
-            until: now.plus_nanos(wait),
+        let until = now.plus_nanos(wait);
+        self.phase = Phase::Waiting {
+            not_before: until,
+            because: range.because,
+            free: false,
+        };
+        Decision::Wait(Wait {
+            until,
             because: range.because,
             retry: Some(self.retries),
-            ceiling: Duration::from_nanos(range.ceiling),
-            floor: Duration::from_nanos(range.floor),
-            jitter: Duration::from_nanos(wait - range.floor),
-            hint: self.hint,
-        };
-        self.wait(wait, false)
+            ceiling: duration(range.ceiling),
+            floor: duration(range.floor),
+            jitter: duration(wait - range.floor),
+            hint: by_parts(&self.hint),
+        })
     }
 
     /// What the partner's state and the window say to a wait that ends at `floor_ends`, in full.

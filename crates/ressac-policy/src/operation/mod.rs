@@ -11,7 +11,7 @@ use rand_core::Rng;
 use self::send::uses_retry;
 pub use self::spec::{OperationSpec, is_idempotent};
 use crate::decision::{AttemptKind, Because, Decision, End, Reason, Wait};
-use crate::hint::Hint;
+use crate::hint::{Hint, by_parts};
 use crate::outcome::{Blame, Outcome, OutcomeKind, Processed};
 use crate::partner::{Partner, Ticket};
 use crate::policy::Policy;
@@ -164,10 +164,8 @@ impl Operation {
         _rng: &mut R,
     ) -> Decision {
         // A first attempt that nothing stands before goes all inline.
-        if let Phase::Waiting { not_before, .. } = self.phase
-            && self.attempts_in_series == 0
-            && !self.deposited
-            && self.worst_in_series == Processed::No
+        if !self.deposited
+            && let Phase::Waiting { not_before, .. } = self.phase
             && now >= not_before
             && now < self.deadline
             && partner.is_clear()
@@ -245,7 +243,7 @@ impl Operation {
             attempts: self.attempts,
             already_done,
             last: self.last,
-            hint: self.hint,
+            hint: by_parts(&self.hint),
         }
     }
 

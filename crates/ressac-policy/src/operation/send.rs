@@ -6,7 +6,7 @@ use super::{Operation, Phase};
 use crate::decision::{Attempt, AttemptKind, Because, Decision, Reason, Wait};
 use crate::partner::{Partner, Readiness, Ticket};
 use crate::policy::Mode;
-use crate::time::{Timestamp, nanos};
+use crate::time::Timestamp;
 
 /// A caller who waits is promised a number of attempts, of whatever kind.
 pub(super) fn uses_retry(kind: AttemptKind, mode: Mode) -> bool {
@@ -154,7 +154,10 @@ impl Operation {
     /// The longest an attempt that begins now may take, in nanoseconds.
     #[inline]
     fn limit(&self, now: Timestamp, partner: &Partner) -> u64 {
-        nanos(partner.policy().attempt_timeout).min(self.deadline.nanos_since(now))
+        partner
+            .terms()
+            .attempt_timeout
+            .min(self.deadline.nanos_since(now))
     }
 
     /// The attempt goes: its place is taken, and it is paid for.

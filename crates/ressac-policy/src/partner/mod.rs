@@ -1,6 +1,7 @@
 //! The run-time state that all operations to one partner share.
 
 mod plain;
+mod terms;
 mod view;
 
 use alloc::sync::Arc;
@@ -8,12 +9,13 @@ use core::time::Duration;
 
 use rand_core::Rng;
 
+pub(crate) use self::terms::Terms;
 pub(crate) use self::view::{Ended, Ticket};
 pub use self::view::{PartnerView, Readiness};
 use crate::backoff::Jitter;
 use crate::budget::Budget;
 use crate::decision::{AttemptKind, Because};
-use crate::gate::{Call, Gate, GateState};
+use crate::gate::{Call, Gate, GateState, Word};
 use crate::limiter::Limiter;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::{BreakerConfig, Mode, Policy};
@@ -40,6 +42,7 @@ pub struct Partner {
     policy: Arc<Policy>,
     /// What the gate goes by; the defaults where the breaker is off, for probes after a hold.
     gate_config: BreakerConfig,
+    terms: Terms,
     state: PartnerState,
 }
 
@@ -67,6 +70,7 @@ impl Partner {
             suspects: 0,
         };
         Partner {
+            terms: Terms::of(&policy),
             policy,
             gate_config,
             state,
@@ -109,12 +113,18 @@ impl Partner {
         &self.policy
     }
 
+    #[inline]
+    pub(crate) const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     /// Puts another policy in force. Run-time state outlives it: no bucket is filled, no breaker
     /// closed by a reload.
     pub fn set_policy(&mut self, policy: impl Into<Arc<Policy>>, now: Timestamp) {
         let (old_window, old_budget) = (self.gate_config.window, self.policy.budget);
         self.policy = policy.into();
         self.gate_config = self.policy.breaker.unwrap_or_default();
+        self.terms = Terms::of(&self.policy);
         if old_window != self.gate_config.window {
             self.state.gate.count_over(self.gate_config.window, now);
         }
@@ -274,10 +284,12 @@ impl Partner {
         self.state.limiter.release(ticket.epoch);
         let hold = self.hold_of(outcome);
         let call = Call {
-            health: judgement.health,
             took: outcome.took,
-            hinted: hold.is_some(),
-            suspect: judgement.concerns_partner,
+            word: Word {
+                health: judgement.health,
+                hinted: hold.is_some(),
+                suspect: judgement.concerns_partner,
+            },
         };
         let enabled = self.policy.breaker.is_some();
         self.state
@@ -285,7 +297,7 @@ impl Partner {
             .settle(&self.gate_config, enabled, now, ticket.pass, call, rng);
         if let Verdict::Success | Verdict::AlreadyDone = judgement.verdict {
             self.on_success(now, kind);
-        } else if outcome.kind == OutcomeKind::Status(429) {
+        } else if matches!(outcome.kind, OutcomeKind::Status(429)) {
             self.state.limiter.on_throttled(&self.policy.limit, now);
         }
         if let Some(floor) = hold {
@@ -309,10 +321,12 @@ impl Partner {
     pub(crate) fn release<R: Rng + ?Sized>(&mut self, now: Timestamp, ticket: Ticket, rng: &mut R) {
         self.state.limiter.release(ticket.epoch);
         let call = Call {
-            health: Health::Neutral,
             took: Duration::ZERO,
-            hinted: false,
-            suspect: false,
+            word: Word {
+                health: Health::Neutral,
+                hinted: false,
+                suspect: false,
+            },
         };
         let enabled = self.policy.breaker.is_some();
         self.state
