@@ -25,26 +25,56 @@ use ressac_policy::{
 };
 use tower::retry::budget::{Budget as _, TpsBudget};
 
-const ROUNDS: usize = 61;
-const CALLS: u32 = 50_000;
+/// On one thread, rounds so short that most fit into a time slice of a busy machine: a longer one
+/// would be interrupted more often, and the dearest contender look dearer than it is.
+const ALONE: Size = Size {
+    rounds: 301,
+    calls: 10_000,
+};
+
+/// On two, so long that the threads run beside each other and not one after the other.
+const SHARED: Size = Size {
+    rounds: 61,
+    calls: 50_000,
+};
+
+#[derive(Clone, Copy)]
+struct Size {
+    rounds: usize,
+    calls: u32,
+}
 
 fn main() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let alone: Vec<Contender> = vec![
         ("ressac: happy path", happy),
         ("ressac: the same with one failure", failing),
-        ("tower budget + recloser", || timed(1, tower_recloser())),
-        ("tower budget + failsafe", || timed(1, tower_failsafe())),
-        ("tower budget alone", || timed(1, tower_alone())),
-        ("backon: one delay", || timed(1, backon_delay())),
+        ("tower budget + recloser", |calls| {
+            timed(1, calls, tower_recloser(calls))
+        }),
+        ("tower budget + failsafe", |calls| {
+            timed(1, calls, tower_failsafe(calls))
+        }),
+        ("tower budget alone", |calls| {
+            timed(1, calls, tower_alone(calls))
+        }),
+        ("backon: one delay", |calls| {
+            timed(1, calls, backon_delay(calls))
+        }),
     ];
     let shared: Vec<Contender> = vec![
-        ("ressac behind a Mutex: happy path", || timed(2, locked())),
-        ("tower budget + recloser", || timed(2, tower_recloser())),
-        ("tower budget + failsafe", || timed(2, tower_failsafe())),
+        ("ressac behind a Mutex: happy path", |calls| {
+            timed(2, calls, locked(calls))
+        }),
+        ("tower budget + recloser", |calls| {
+            timed(2, calls, tower_recloser(calls))
+        }),
+        ("tower budget + failsafe", |calls| {
+            timed(2, calls, tower_failsafe(calls))
+        }),
     ];
     println!("load before: {load}");
-    let one = run(&alone);
+    let one = run(ALONE, &alone);
     table("one thread", &alone, &one);
     let failed = one[1]
         .iter()
@@ -59,17 +89,17 @@ fn main() {
         median(&mut failed.collect::<Vec<_>>()),
         median(&mut share.collect::<Vec<_>>()),
     );
-    table("two threads, one partner", &shared, &run(&shared));
+    table("two threads, one partner", &shared, &run(SHARED, &shared));
 }
 
-type Contender = (&'static str, fn() -> f64);
+type Contender = (&'static str, fn(u32) -> f64);
 
 /// Nanoseconds a call, for each contender in each round.
-fn run(contenders: &[Contender]) -> Vec<Vec<f64>> {
-    let mut results = vec![Vec::with_capacity(ROUNDS); contenders.len()];
-    for round in 0..=ROUNDS {
+fn run(size: Size, contenders: &[Contender]) -> Vec<Vec<f64>> {
+    let mut results = vec![Vec::with_capacity(size.rounds); contenders.len()];
+    for round in 0..=size.rounds {
         for (index, (_, contender)) in contenders.iter().enumerate() {
-            let nanos = contender();
+            let nanos = contender(size.calls);
             // The first round warms up.
             if round > 0 {
                 results[index].push(nanos);
@@ -103,17 +133,17 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs `calls` on so many threads at once; wall nanoseconds for one call of one thread.
-fn timed(threads: usize, calls: impl Fn(u64) + Send + Sync) -> f64 {
+/// `run` makes so many calls on so many threads at once; wall nanoseconds for one call of one thread.
+fn timed(threads: usize, calls: u32, run: impl Fn(u64) + Send + Sync) -> f64 {
     let start = Barrier::new(threads);
     let longest = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
-                let (calls, start) = (&calls, &start);
+                let (run, start) = (&run, &start);
                 scope.spawn(move || {
                     start.wait();
                     let began = Instant::now();
-                    calls(thread as u64);
+                    run(thread as u64);
                     began.elapsed()
                 })
             })
@@ -124,20 +154,20 @@ fn timed(threads: usize, calls: impl Fn(u64) + Send + Sync) -> f64 {
             .max()
             .unwrap()
     });
-    per_call(longest)
+    per_call(longest, calls)
 }
 
-fn per_call(time: Duration) -> f64 {
-    time.as_nanos() as f64 / f64::from(CALLS)
+fn per_call(time: Duration, calls: u32) -> f64 {
+    time.as_nanos() as f64 / f64::from(calls)
 }
 
 /// Budget deposit, breaker admission, success recorded, limits and window looked at: by an owner
 /// of the partner, as a lane of the gateway or a simulated client is one.
-fn happy() -> f64 {
+fn happy(calls: u32) -> f64 {
     let (mut partner, policy) = partner();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let began = Instant::now();
-    for call in 0..CALLS {
+    for call in 0..calls {
         let now = Timestamp::from_nanos(1_000_000_000_000 + u64::from(call) * 1_000);
         let mut operation = Operation::new(&OperationSpec::new("GET"), &policy, now);
         let decision = operation.poll(now, &mut partner, &mut rng);
@@ -145,11 +175,11 @@ fn happy() -> f64 {
         let outcome = Outcome::status(black_box(200));
         black_box(&operation.on_outcome(now, &outcome, &mut partner, &mut rng));
     }
-    per_call(began.elapsed())
+    per_call(began.elapsed(), calls)
 }
 
 /// The same, and its first attempt meets a 503 with a hint: judged, waited for, sent again.
-fn failing() -> f64 {
+fn failing(calls: u32) -> f64 {
     let (mut partner, policy) = partner();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let hint = Some(Hint {
@@ -158,7 +188,7 @@ fn failing() -> f64 {
     });
     let mut now = Timestamp::from_secs(1_000);
     let began = Instant::now();
-    for _ in 0..CALLS {
+    for _ in 0..calls {
         let mut operation = Operation::new(&OperationSpec::new("GET"), &policy, now);
         let decision = operation.poll(now, &mut partner, &mut rng);
         assert!(matches!(decision, Decision::Send(_)));
@@ -173,16 +203,16 @@ fn failing() -> f64 {
         let outcome = Outcome::status(black_box(200));
         black_box(&operation.on_outcome(now, &outcome, &mut partner, &mut rng));
     }
-    per_call(began.elapsed())
+    per_call(began.elapsed(), calls)
 }
 
 /// The happy path of many threads, which reach the partner through a lock, twice a call.
-fn locked() -> impl Fn(u64) + Send + Sync {
+fn locked(calls: u32) -> impl Fn(u64) + Send + Sync {
     let (partner, policy) = partner();
     let partner = Mutex::new(partner);
     move |thread| {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(thread);
-        for call in 0..CALLS {
+        for call in 0..calls {
             let now = Timestamp::from_nanos(1_000_000_000_000 + u64::from(call) * 1_000);
             let mut operation = Operation::new(&OperationSpec::new("GET"), &policy, now);
             let decision = operation.poll(now, &mut partner.lock().unwrap(), &mut rng);
@@ -219,38 +249,38 @@ fn tower_budget() -> TpsBudget {
     TpsBudget::new(Duration::from_secs(10), 10, 0.1)
 }
 
-fn tower_recloser() -> impl Fn(u64) + Send + Sync {
+fn tower_recloser(calls: u32) -> impl Fn(u64) + Send + Sync {
     let (budget, breaker) = (tower_budget(), Recloser::custom().build());
     move |_| {
-        for call in 0..CALLS {
+        for call in 0..calls {
             budget.deposit();
             black_box(breaker.call(|| Ok::<_, ()>(black_box(call)))).unwrap();
         }
     }
 }
 
-fn tower_failsafe() -> impl Fn(u64) + Send + Sync {
+fn tower_failsafe(calls: u32) -> impl Fn(u64) + Send + Sync {
     let (budget, breaker) = (tower_budget(), failsafe::Config::new().build());
     move |_| {
-        for call in 0..CALLS {
+        for call in 0..calls {
             budget.deposit();
             black_box(breaker.call(|| Ok::<_, ()>(black_box(call)))).unwrap();
         }
     }
 }
 
-fn tower_alone() -> impl Fn(u64) + Send + Sync {
+fn tower_alone(calls: u32) -> impl Fn(u64) + Send + Sync {
     let budget = tower_budget();
     move |_| {
-        for _ in 0..CALLS {
+        for _ in 0..calls {
             black_box(&budget).deposit();
         }
     }
 }
 
-fn backon_delay() -> impl Fn(u64) + Send + Sync {
+fn backon_delay(calls: u32) -> impl Fn(u64) + Send + Sync {
     move |_| {
-        for _ in 0..CALLS {
+        for _ in 0..calls {
             black_box(ExponentialBuilder::default().with_jitter().build().next());
         }
     }

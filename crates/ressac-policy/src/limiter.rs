@@ -136,6 +136,7 @@ impl Limiter {
     }
 
     /// The partner asked for less.
+    #[inline(never)]
     pub(crate) fn on_throttled(&mut self, config: &LimitConfig, now: Timestamp) {
         let due = |at: Timestamp| nanos(now.since(at)) >= COOLDOWN_NANOS;
         if self.lowered_at.is_none_or(due) {

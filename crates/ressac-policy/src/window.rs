@@ -111,6 +111,7 @@ impl<T: Count> Sliding<T> {
     }
 
     #[cold]
+    #[inline(never)]
     fn turn(&mut self, now: Timestamp) {
         let gone = self.slots_gone(now);
         if gone >= SLOTS {

@@ -353,6 +353,7 @@ impl Gate {
     }
 
     #[cold]
+    #[inline(never)]
     fn settle_probe<R: Rng + ?Sized>(
         &mut self,
         config: &BreakerConfig,

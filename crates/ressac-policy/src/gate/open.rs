@@ -24,6 +24,7 @@ impl Gate {
 
     /// Opens for a time that doubles while probes fail, drawn to either side of it.
     #[cold]
+    #[inline(never)]
     pub(super) fn open<R: Rng + ?Sized>(
         &mut self,
         config: &BreakerConfig,
@@ -107,6 +108,7 @@ impl Gate {
 
     /// Only a slow probe passes from now on, until one succeeds.
     #[cold]
+    #[inline(never)]
     pub(crate) fn suspend<R: Rng + ?Sized>(
         &mut self,
         config: &BreakerConfig,

@@ -220,6 +220,7 @@ impl Operation {
     }
 
     #[cold]
+    #[inline(never)]
     fn end(&mut self, reason: Reason) -> Decision {
         self.end_with(reason, false)
     }
@@ -313,6 +314,7 @@ impl Operation {
     }
 
     #[cold]
+    #[inline(never)]
     fn poll_unsent(&self) -> Decision {
         match self.phase {
             Phase::Waiting {

@@ -301,20 +301,32 @@ impl Partner {
             self.state.limiter.on_throttled(&self.policy.limit, now);
         }
         if let Some(floor) = hold {
-            let spread = match self.policy.backoff.jitter {
-                Jitter::None => 0,
-                _ => self.policy.retry_after.spread.of(nanos(floor)),
-            };
-            // What the window allows without the jitter, the jitter must not forbid.
-            let left = nanos(deadline.since(now + floor));
-            let spread = if left == 0 {
-                spread
-            } else {
-                spread.min(left - 1)
-            };
-            self.state.gate.hold(now, floor, spread, rng);
+            self.hold(now, floor, deadline, rng);
         }
         self.watch_suspects(now, judgement, rng);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold<R: Rng + ?Sized>(
+        &mut self,
+        now: Timestamp,
+        floor: Duration,
+        deadline: Timestamp,
+        rng: &mut R,
+    ) {
+        let spread = match self.policy.backoff.jitter {
+            Jitter::None => 0,
+            _ => self.policy.retry_after.spread.of(nanos(floor)),
+        };
+        // What the window allows without the jitter, the jitter must not forbid.
+        let left = nanos(deadline.since(now + floor));
+        let spread = if left == 0 {
+            spread
+        } else {
+            spread.min(left - 1)
+        };
+        self.state.gate.hold(now, floor, spread, rng);
     }
 
     /// Gives an attempt's place back without a word about the partner.
@@ -334,7 +346,7 @@ impl Partner {
             .settle(&self.gate_config, enabled, now, ticket.pass, call, rng);
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_success(&mut self, now: Timestamp, kind: AttemptKind) {
         self.state.limiter.on_success(&self.policy.limit, now);
         if let (Some(budget), Some(config)) = (&mut self.state.budget, &self.policy.budget) {
@@ -372,6 +384,7 @@ impl Partner {
     }
 
     #[cold]
+    #[inline(never)]
     fn suspect<R: Rng + ?Sized>(&mut self, now: Timestamp, rng: &mut R) {
         self.state.suspects = self.state.suspects.saturating_add(1);
         let due = self
