@@ -11,6 +11,9 @@ use super::{Apply, By, PolicySetting, Setting};
 /// The longest that any count can be; more is a slip of the hand.
 const MANY: u32 = 1_000_000;
 
+/// The gateway's own bound for one partner; above it a setting would be capped in silence (CF-4).
+const MOST_IN_FLIGHT: u32 = 1_024;
+
 /// Sub-tables: their name, whether `"off"` may stand for them, and what they are.
 pub(crate) const GROUPS: &[(&str, bool, &str)] = &[
     (
@@ -362,10 +365,11 @@ pub(crate) static POLICY: &[PolicySetting] = &[
     ),
     all(
         "limit.concurrency",
-        Apply::CountOrOff(1, MANY, |p, n| p.limit.concurrency = n),
+        Apply::CountOrOff(1, MOST_IN_FLIGHT, |p, n| p.limit.concurrency = n),
         |p| or_off(p.limit.concurrency, |n| n.to_string()),
-        "1 or more",
-        "Attempts in flight.",
+        "1 to 1024",
+        "Attempts in flight. In the gateway `\"off\"` means 1024: it has no more of one partner in \
+         memory.",
     ),
     all(
         "limit.decrease",
