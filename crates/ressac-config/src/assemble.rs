@@ -8,11 +8,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::Config;
 use crate::diagnostic::{ConfigError, Diagnostic};
+use crate::itself;
 use crate::layer::{self, Layers, built_in, no_such_policy};
 use crate::model::{GatewayConfig, PartnerConfig};
 use crate::named::NamedPolicy;
 use crate::read::{
-    Entry, Environment, NAME_RULE, Reader, is_name, read_gateway, read_partner, read_policy,
+    Entry, Environment, GatewayRead, NAME_RULE, Reader, Said, is_name, read_gateway, read_partner,
+    read_policy,
 };
 use crate::settings::Fault;
 use crate::source::{Place, Source};
@@ -23,7 +25,7 @@ struct Parts {
     layers: Layers,
     partners: Vec<PartnerConfig>,
     partner_places: BTreeMap<String, Place>,
-    gateway: Option<(GatewayConfig, Place)>,
+    gateway: Option<(GatewayRead, Place)>,
 }
 
 pub(crate) fn build(
@@ -41,6 +43,7 @@ pub(crate) fn build(
         read_source(&source, environment, &mut parts, &mut found);
     }
     let policies = policies(&parts, &mut found);
+    found.extend(loops(&parts));
     if !found.is_empty() {
         return Err(ConfigError::new(found));
     }
@@ -48,9 +51,10 @@ pub(crate) fn build(
         layers: parts.layers,
         policies,
         partners: parts.partners,
-        gateway: parts
-            .gateway
-            .map_or_else(|| GatewayConfig::in_folder(&folder), |(gateway, _)| gateway),
+        gateway: parts.gateway.map_or_else(
+            || GatewayConfig::in_folder(&folder),
+            |(read, _)| read.gateway,
+        ),
     })
 }
 
@@ -188,6 +192,22 @@ fn twice(reader: &mut Reader<'_>, what: &str, again: &Place, first: &Place) {
     );
 }
 
+/// Partners that are the gateway itself.
+fn loops(parts: &Parts) -> Vec<Diagnostic> {
+    let (listen, place) = match &parts.gateway {
+        None => (GatewayConfig::default().listen, None),
+        Some((read, _)) => match &read.listen {
+            Said::Wrongly => return Vec::new(),
+            Said::Not => (read.gateway.listen, None),
+            Said::At(place) => (read.gateway.listen, Some(place)),
+        },
+    };
+    let partners = parts.partners.iter();
+    partners
+        .filter_map(|partner| itself::check(partner, listen, place))
+        .collect()
+}
+
 /// Puts the policies together and checks what hangs together.
 fn policies(parts: &Parts, found: &mut Vec<Diagnostic>) -> BTreeMap<String, NamedPolicy> {
     found.extend(layer::links(&parts.layers));
@@ -202,11 +222,8 @@ fn policies(parts: &Parts, found: &mut Vec<Diagnostic>) -> BTreeMap<String, Name
         } else {
             Mode::Synchronous
         };
+        found.extend(layer::objections(&parts.layers, leaf, fallback));
         if let Some(named) = layer::resolve(&parts.layers, leaf, fallback) {
-            // Over values that were refused there is nothing to say.
-            if layer::is_sound(&parts.layers, leaf) {
-                found.extend(named.objections());
-            }
             policies.insert(leaf.name.clone(), named);
         }
     }

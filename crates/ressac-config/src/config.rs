@@ -8,6 +8,7 @@ use ressac_policy::Mode;
 
 use crate::assemble::build;
 use crate::diagnostic::{ConfigError, Diagnostic};
+use crate::doubt::Doubt;
 use crate::layer::{self, Layers, built_in};
 use crate::model::{GatewayConfig, PartnerConfig};
 use crate::named::NamedPolicy;
@@ -172,7 +173,7 @@ impl Config {
                     .help(format!("known policies: {}", known.join(", "))),
             ]));
         };
-        let objections = named.objections();
+        let objections = named.objections(&Doubt::default());
         if objections.is_empty() {
             Ok(named)
         } else {

@@ -6,8 +6,9 @@ use std::fmt;
 use ressac_policy::{Mode, Policy};
 
 use crate::diagnostic::Diagnostic;
+use crate::doubt::Doubt;
 use crate::named::{NamedPolicy, Said};
-use crate::settings::Change;
+use crate::settings::{Change, GROUPS};
 use crate::source::Place;
 use crate::suggest::nearest;
 
@@ -20,8 +21,10 @@ pub(crate) struct Layer {
     pub(crate) mode: Option<(Mode, Place)>,
     pub(crate) extends: Option<(String, Place)>,
     pub(crate) changes: Vec<Laid>,
-    /// Nothing in it was refused.
-    pub(crate) sound: bool,
+    /// Settings and groups whose value was refused; and those that an unknown key may have meant.
+    pub(crate) refused: Vec<&'static str>,
+    /// `mode` or `extends` was refused: what lies below is not known.
+    pub(crate) baseless: bool,
 }
 
 /// One setting of a layer.
@@ -48,7 +51,8 @@ impl Layer {
             mode: None,
             extends: None,
             changes: Vec::new(),
-            sound: true,
+            refused: Vec::new(),
+            baseless: false,
         }
     }
 }
@@ -77,13 +81,16 @@ pub(crate) type Layers = BTreeMap<String, Layer>;
 struct Chain<'a> {
     layers: Vec<&'a Layer>,
     built_in: Option<Mode>,
+    /// It leads to a built-in policy.
+    whole: bool,
 }
 
-/// Follows `extends`. `None` where a name is unknown or comes round again: [`links`] says so.
-fn chain<'a>(layers: &'a Layers, leaf: &'a Layer) -> Option<Chain<'a>> {
+/// Follows `extends`, as far as a name is known and does not come round again: [`links`] says so.
+fn chain<'a>(layers: &'a Layers, leaf: &'a Layer) -> Chain<'a> {
     let mut chain = Chain {
         layers: vec![leaf],
         built_in: None,
+        whole: true,
     };
     let mut last = leaf;
     while let Some((name, _)) = &last.extends {
@@ -91,14 +98,16 @@ fn chain<'a>(layers: &'a Layers, leaf: &'a Layer) -> Option<Chain<'a>> {
             chain.built_in = Some(mode);
             break;
         }
-        last = layers.get(name)?;
         // A chain longer than there are layers is a circle.
-        if chain.layers.len() >= layers.len() {
-            return None;
-        }
+        let next = layers.get(name);
+        let Some(next) = next.filter(|_| chain.layers.len() < layers.len()) else {
+            chain.whole = false;
+            break;
+        };
+        last = next;
         chain.layers.push(last);
     }
-    Some(chain)
+    chain
 }
 
 /// Reports every `extends` that leads nowhere or round in a circle.
@@ -190,7 +199,18 @@ fn circle(members: &[&Layer]) -> Diagnostic {
 
 /// Lays the layers over the built-in policy. `None` if the chain is broken.
 pub(crate) fn resolve(layers: &Layers, leaf: &Layer, fallback: Mode) -> Option<NamedPolicy> {
-    let chain = chain(layers, leaf)?;
+    let chain = chain(layers, leaf);
+    chain.whole.then(|| lay(&chain, leaf, fallback).0)
+}
+
+/// What the policy says against itself, over the settings that are known: what was refused, there
+/// or in a policy it extends, has its own error.
+pub(crate) fn objections(layers: &Layers, leaf: &Layer, fallback: Mode) -> Vec<Diagnostic> {
+    let (named, doubt) = lay(&chain(layers, leaf), leaf, fallback);
+    named.objections(&doubt)
+}
+
+fn lay(chain: &Chain<'_>, leaf: &Layer, fallback: Mode) -> (NamedPolicy, Doubt) {
     let said = chain
         .layers
         .iter()
@@ -199,7 +219,15 @@ pub(crate) fn resolve(layers: &Layers, leaf: &Layer, fallback: Mode) -> Option<N
     let mut named = NamedPolicy::built_in(mode);
     named.name.clone_from(&leaf.name);
     named.place = Some(leaf.place.clone());
+    let baseless = !chain.whole || chain.layers.iter().any(|layer| layer.baseless);
+    let mut doubt = match baseless {
+        true => Doubt::of_all(),
+        false => Doubt::default(),
+    };
     for layer in chain.layers.iter().rev() {
+        for name in &layer.refused {
+            doubt.add(name);
+        }
         for laid in &layer.changes {
             (laid.change)(&mut named.policy);
             // Switched off, or on again from the defaults: what was said before is void.
@@ -211,6 +239,9 @@ pub(crate) fn resolve(layers: &Layers, leaf: &Layer, fallback: Mode) -> Option<N
             };
             if off(&named.policy) {
                 named.said.retain(|name, _| !name.starts_with(&group));
+                doubt.lift(laid.name);
+            } else if !GROUPS.iter().any(|(name, ..)| *name == laid.name) {
+                doubt.lift(laid.name);
             }
             let said = Said {
                 policy: layer.name.clone(),
@@ -219,10 +250,5 @@ pub(crate) fn resolve(layers: &Layers, leaf: &Layer, fallback: Mode) -> Option<N
             named.said.insert(laid.name, said);
         }
     }
-    Some(named)
-}
-
-/// Is everything on the way to the built-in policy sound?
-pub(crate) fn is_sound(layers: &Layers, leaf: &Layer) -> bool {
-    chain(layers, leaf).is_some_and(|chain| chain.layers.iter().all(|layer| layer.sound))
+    (named, doubt)
 }

@@ -11,7 +11,9 @@
 mod assemble;
 mod config;
 mod diagnostic;
+mod doubt;
 mod explain;
+mod itself;
 mod layer;
 mod lint;
 mod model;

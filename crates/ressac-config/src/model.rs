@@ -26,6 +26,7 @@ pub struct PartnerConfig {
     /// Certificates trusted for this partner besides the system's. The file existed at load.
     pub ca_file: Option<PathBuf>,
     pub(crate) place: Place,
+    pub(crate) url_place: Option<Place>,
     pub(crate) policy_place: Option<Place>,
     pub(crate) idempotency_place: Option<Place>,
 }

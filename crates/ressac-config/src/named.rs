@@ -6,6 +6,7 @@ use ressac_policy::{Mode, Policy, Problem};
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
+use crate::doubt::Doubt;
 use crate::layer::mode_word;
 use crate::settings::POLICY;
 use crate::source::Place;
@@ -147,10 +148,11 @@ impl NamedPolicy {
             .or(self.place.as_ref())
     }
 
-    /// The engine's objections, each at its line.
-    pub(crate) fn objections(&self) -> Vec<Diagnostic> {
+    /// The engine's objections, each at its line, but for those that hang on what is not known.
+    pub(crate) fn objections(&self, doubt: &Doubt) -> Vec<Diagnostic> {
         self.policy
             .problems()
+            .filter(|problem| !doubt.touches(problem))
             .map(|problem| self.objection(&problem))
             .collect()
     }

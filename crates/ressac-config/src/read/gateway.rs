@@ -21,10 +21,27 @@ const KEEP: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(3_600)..=Duration::from_secs(3_650 * 86_400);
 const MAX_STOP: Duration = Duration::from_secs(3_600);
 
+/// The gateway's table as read.
+pub(crate) struct GatewayRead {
+    pub(crate) gateway: GatewayConfig,
+    pub(crate) listen: Said,
+}
+
+/// Was a setting said?
+pub(crate) enum Said {
+    /// The default stands.
+    Not,
+    /// It was refused: nothing is known of it.
+    Wrongly,
+    /// Here.
+    At(Place),
+}
+
 /// Reads the gateway's table.
-pub(crate) fn read_gateway(reader: &mut Reader<'_>, entry: &Entry<'_>) -> GatewayConfig {
+pub(crate) fn read_gateway(reader: &mut Reader<'_>, entry: &Entry<'_>) -> GatewayRead {
     let folder = reader.source.folder.clone();
     let mut gateway = GatewayConfig::in_folder(&folder);
+    let (mut body, mut store, mut listen) = (Said::Not, Said::Not, Said::Not);
     let DeValue::Table(table) = entry.value else {
         let fault = Fault::kind(
             entry.value,
@@ -32,25 +49,30 @@ pub(crate) fn read_gateway(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Gatewa
             "write [gateway] and its settings below",
         );
         reader.fault("gateway", &entry.value_place, fault);
-        return gateway;
+        listen = Said::Wrongly;
+        return GatewayRead { gateway, listen };
     };
-    let (mut body_place, mut store_place) = (None, None);
     for item in reader.entries(table) {
+        let before = reader.found.len();
         one(reader, &mut gateway, &item);
+        let said = match reader.found.len() == before {
+            true => Said::At(item.value_place),
+            false => Said::Wrongly,
+        };
         match item.key {
-            "max_body" => body_place = Some(item.value_place),
-            "max_store" => store_place = Some(item.value_place),
+            "max_body" => body = said,
+            "max_store" => store = said,
+            "listen" => listen = said,
             _ => {}
         }
     }
-    if gateway
-        .max_store
-        .is_some_and(|store| store / 2 < gateway.max_body)
-        && let Some(place) = store_place.or(body_place)
+    let less = |store| store / 2 < gateway.max_body;
+    if gateway.max_store.is_some_and(less)
+        && let (Said::At(place), Said::Not | Said::At(_)) = (&store, &body)
     {
-        reader.push(too_small(&place));
+        reader.push(too_small(place));
     }
-    gateway
+    GatewayRead { gateway, listen }
 }
 
 fn too_small(place: &Place) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! From TOML to values, collecting everything that is wrong on the way.
 
 mod gateway;
+mod header;
 mod partner;
 mod policy;
 mod refer;
@@ -15,7 +16,7 @@ use crate::settings::Fault;
 use crate::source::{Place, Source};
 use crate::suggest::nearest;
 
-pub(crate) use gateway::read_gateway;
+pub(crate) use gateway::{GatewayRead, Said, read_gateway};
 pub(crate) use partner::read_partner;
 pub(crate) use policy::read_policy;
 pub use refer::Environment;
@@ -59,6 +60,9 @@ impl Reader<'_> {
 
     /// A value that cannot be used. `path` is the setting, as a person would name it.
     pub(crate) fn fault(&mut self, path: &str, place: &Place, fault: Fault) {
+        for more in fault.more {
+            self.fault(path, place, more);
+        }
         let title = match fault.code {
             "wrong-type" => format!("`{path}` has the wrong type"),
             _ => format!("`{path}` has a value that cannot be used"),

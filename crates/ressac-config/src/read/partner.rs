@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Uri;
 use toml::de::{DeTable, DeValue};
 
+use super::header::{check_name, key_header};
 use super::{Entry, Reader, text};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Idempotency, PartnerConfig};
@@ -17,21 +18,10 @@ use crate::source::{Place, is_reference};
 const DAY: Duration = Duration::from_secs(86_400);
 const MAX_HEADERS: usize = 64;
 
-/// Set by the HTTP client itself, or good for one connection only.
-const RESERVED: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// Reads one partner table; `None` if what it needs most is missing or wrong.
+/// Reads one partner table; `None` if it is none.
+///
+/// Where its URL is missing or wrong there is an error, so nobody is handed the partner; the empty
+/// one that stands in lets its other faults be found.
 pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option<PartnerConfig> {
     let section = format!("[partner.{}]", entry.key);
     let DeValue::Table(table) = entry.value else {
@@ -59,7 +49,7 @@ pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option
                 .help("leave it out of `headers`"),
         );
     }
-    if !draft.url_seen {
+    if draft.url_place.is_none() {
         reader.push(
             Diagnostic::error("missing-key", format!("{section} has no `url`"))
                 .at(&entry.place, "where is this partner?")
@@ -69,7 +59,7 @@ pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option
     let (policy, policy_place) = draft.policy.unwrap_or_else(|| ("durable".to_owned(), None));
     Some(PartnerConfig {
         name: entry.key.to_owned(),
-        url: draft.url?,
+        url: draft.url.unwrap_or_default(),
         policy,
         idempotency: draft.key.map(|(key, _)| key),
         headers: draft
@@ -79,6 +69,7 @@ pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option
             .collect(),
         ca_file: draft.ca_file,
         place: entry.place.clone(),
+        url_place: draft.url_place,
         policy_place,
         idempotency_place: draft.idempotency_place,
     })
@@ -87,7 +78,7 @@ pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option
 #[derive(Default)]
 struct Draft {
     url: Option<Uri>,
-    url_seen: bool,
+    url_place: Option<Place>,
     policy: Option<(String, Option<Place>)>,
     key: Option<(Idempotency, Place)>,
     idempotency_place: Option<Place>,
@@ -110,7 +101,7 @@ impl Draft {
 fn one(reader: &mut Reader<'_>, section: &str, draft: &mut Draft, item: &Entry<'_>) {
     match item.key {
         "url" => {
-            draft.url_seen = true;
+            draft.url_place = Some(item.value_place.clone());
             draft.url = reader.take("url", item, url);
         }
         "policy" => {
@@ -202,7 +193,7 @@ fn idempotency(reader: &mut Reader<'_>, section: &str, item: &Entry<'_>) -> Opti
     for member in reader.entries(table) {
         match member.key {
             "header" => {
-                header = reader.take("idempotency.header", &member, header_name);
+                header = reader.take("idempotency.header", &member, key_header);
                 sound &= header.is_some();
             }
             "ttl" => match reader.take("idempotency.ttl", &member, ttl_value) {
@@ -251,28 +242,6 @@ fn ttl_value(value: &DeValue<'_>) -> Result<Duration, Fault> {
     Ok(ttl)
 }
 
-/// A header's name as HTTP allows it, and as a file may set it.
-fn header_name(value: &DeValue<'_>) -> Result<String, Fault> {
-    let name = text(value, "write a header's name, e.g. \"Idempotency-Key\"")?;
-    check_name(name)?;
-    Ok(name.to_owned())
-}
-
-fn check_name(name: &str) -> Result<(), Fault> {
-    const FIX: &str = "write letters, digits and `-`, e.g. \"X-Api-Key\"";
-    if name.len() > 256 || http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-        return Err(Fault::value("not a header's name", FIX));
-    }
-    let lower = name.to_ascii_lowercase();
-    if RESERVED.contains(&lower.as_str()) || lower.starts_with("ressac-") {
-        return Err(Fault::value(
-            "Ressac sets this header itself",
-            "leave it out",
-        ));
-    }
-    Ok(())
-}
-
 fn headers(reader: &mut Reader<'_>, draft: &mut Draft, item: &Entry<'_>) {
     const FIX: &str = "write headers = { Name = \"value\" }";
     let DeValue::Table(table) = item.value else {
@@ -286,7 +255,6 @@ fn headers(reader: &mut Reader<'_>, draft: &mut Draft, item: &Entry<'_>) {
     if table.len() > MAX_HEADERS {
         let fault = Fault::value(format!("more than {MAX_HEADERS} headers"), "leave some out");
         reader.fault("headers", &item.value_place, fault);
-        return;
     }
     header_entries(reader, draft, table);
 }

@@ -7,36 +7,44 @@ use toml::de::{DeTable, DeValue};
 use super::{Entry, Reader, text};
 use crate::layer::{Laid, Layer};
 use crate::settings::{Fault, GROUPS, POLICY, one_of, policy_setting};
+use crate::suggest::nearest;
 use ressac_policy::{Mode, Policy};
 
-/// Names that other software has for these things.
-const ALIASES: &[(&str, &str)] = &[
-    ("attempts", "write `retries`: one less than the attempts"),
-    (
-        "max_attempts",
-        "write `retries`: one less than the attempts",
-    ),
-    ("max_retries", "write `retries`"),
-    ("max_elapsed_time", "write `window`"),
-    ("deadline", "write `window`"),
-    ("total_timeout", "write `window`"),
-    (
-        "timeout",
-        "write `attempt_timeout` for one attempt, `window` for all of them",
-    ),
-    ("initial_delay", "write `base`"),
-    ("initial_interval", "write `base`"),
-    ("min_delay", "write `base`"),
-    ("max_delay", "write `cap`"),
-    ("max_interval", "write `cap`"),
-    ("multiplier", "write `factor`"),
-    ("circuit_breaker", "write `breaker`"),
-    ("rate_limit", "write `limit = { rate = … }`"),
+/// A name that other software has for one of these things.
+struct Alias {
+    name: &'static str,
+    /// Settings and groups.
+    meant: &'static [&'static str],
+    fix: &'static str,
+}
+
+const fn alias(name: &'static str, meant: &'static [&'static str], fix: &'static str) -> Alias {
+    Alias { name, meant, fix }
+}
+
+const ONE_LESS: &str = "write `retries`: one less than the attempts";
+const WHICH_TIME: &str = "write `attempt_timeout` for one attempt, `window` for all of them";
+
+const ALIASES: &[Alias] = &[
+    alias("attempts", &["retries"], ONE_LESS),
+    alias("max_attempts", &["retries"], ONE_LESS),
+    alias("max_retries", &["retries"], "write `retries`"),
+    alias("max_elapsed_time", &["window"], "write `window`"),
+    alias("deadline", &["window"], "write `window`"),
+    alias("total_timeout", &["window"], "write `window`"),
+    alias("timeout", &["attempt_timeout", "window"], WHICH_TIME),
+    alias("initial_delay", &["base"], "write `base`"),
+    alias("initial_interval", &["base"], "write `base`"),
+    alias("min_delay", &["base"], "write `base`"),
+    alias("max_delay", &["cap"], "write `cap`"),
+    alias("max_interval", &["cap"], "write `cap`"),
+    alias("multiplier", &["factor"], "write `factor`"),
+    alias("circuit_breaker", &["breaker"], "write `breaker`"),
+    alias("rate_limit", &["limit"], "write `limit = { rate = … }`"),
 ];
 
 /// Reads one policy table.
 pub(crate) fn read_policy(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Layer {
-    let before = reader.found.len();
     let mut layer = Layer::new(entry.key, entry.place.clone());
     let section = format!("[policy.{}]", entry.key);
     match entry.value {
@@ -52,9 +60,9 @@ pub(crate) fn read_policy(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Layer {
                 format!("write {section} and its settings below"),
             );
             reader.fault(&format!("policy.{}", entry.key), &entry.value_place, fault);
+            layer.baseless = true;
         }
     }
-    layer.sound = reader.found.len() == before;
     layer
 }
 
@@ -69,10 +77,12 @@ fn own(reader: &mut Reader<'_>, section: &str, layer: &mut Layer, item: &Entry<'
             };
             (mode, item.value_place.clone())
         });
+        layer.baseless |= layer.mode.is_none();
     } else if item.key == "extends" {
         let fix = "write the name of a policy, e.g. \"durable\"";
         let name = reader.take("extends", item, |value| text(value, fix).map(str::to_owned));
         layer.extends = name.map(|name| (name, item.value_place.clone()));
+        layer.baseless |= layer.extends.is_none();
     } else if let Some((name, off, _)) = GROUPS.iter().find(|(name, ..)| *name == item.key) {
         group(reader, section, layer, item, (name, *off));
     } else if !item.key.contains('.') && policy_setting(item.key).is_some() {
@@ -87,6 +97,7 @@ fn own(reader: &mut Reader<'_>, section: &str, layer: &mut Layer, item: &Entry<'
             .chain(own)
             .chain(GROUPS.iter().map(|g| g.0));
         reader.unknown(section, item, known, elsewhere(item.key));
+        layer.refused.extend(meant(item.key, None));
     }
 }
 
@@ -94,8 +105,8 @@ fn own(reader: &mut Reader<'_>, section: &str, layer: &mut Layer, item: &Entry<'
 fn elsewhere(key: &str) -> Option<String> {
     let alias = ALIASES
         .iter()
-        .find(|(name, _)| *name == key)
-        .map(|(_, fix)| (*fix).to_owned());
+        .find(|alias| alias.name == key)
+        .map(|alias| alias.fix.to_owned());
     alias.or_else(|| {
         POLICY
             .iter()
@@ -103,6 +114,28 @@ fn elsewhere(key: &str) -> Option<String> {
             .find(|(_, name)| *name == key)
             .map(|(group, name)| format!("it belongs into `{group}`: {group} = {{ {name} = … }}"))
     })
+}
+
+/// What an unknown key may have meant, in a group or beside the groups: of that nothing is known.
+fn meant(key: &str, group: Option<&str>) -> Vec<&'static str> {
+    let here = |name: &'static str| match group {
+        Some(group) => name.strip_prefix(group)?.strip_prefix('.').map(|_| name),
+        None => (!name.contains('.')).then_some(name),
+    };
+    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let names = || POLICY.iter().map(|known| known.setting.name);
+    let near = nearest(key, names().filter_map(here).map(last));
+    let aliases = ALIASES.iter().filter(|alias| alias.name == key);
+    names()
+        .filter(|name| last(name) == key || here(name).is_some_and(|name| Some(last(name)) == near))
+        .chain(aliases.flat_map(|alias| alias.meant.iter().copied()))
+        .chain(
+            GROUPS
+                .iter()
+                .map(|group| group.0)
+                .filter(|name| nearest(key, [*name]).is_some()),
+        )
+        .collect()
 }
 
 fn setting(reader: &mut Reader<'_>, layer: &mut Layer, item: &Entry<'_>, name: &str) {
@@ -115,6 +148,8 @@ fn setting(reader: &mut Reader<'_>, layer: &mut Layer, item: &Entry<'_>, name: &
             place: item.value_place.clone(),
             change,
         });
+    } else {
+        layer.refused.push(known.setting.name);
     }
 }
 
@@ -151,6 +186,7 @@ fn group(
                 fix.push_str(&format!(", or {name} = \"off\""));
             }
             reader.fault(name, &place, Fault::kind(other, "a table", fix));
+            layer.refused.push(name);
         }
     }
 }
@@ -176,6 +212,7 @@ fn members(
             .filter(|_| !member.key.contains('.'))
             .map(|_| format!("it belongs beside `{group}`, not into it"));
         reader.unknown(&section, &member, known, own);
+        layer.refused.extend(meant(member.key, Some(group)));
     }
 }
 

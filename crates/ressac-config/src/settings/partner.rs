@@ -26,7 +26,7 @@ pub(crate) const PARTNER: &[Setting] = &[
         "url",
         Shape::Text,
         "required",
-        "http or https; no user, password, query or fragment",
+        "http or https; no user, password, query or fragment; not the gateway's own address",
         "Where the partner is. The path of a message is put after it.",
     ),
     setting(
@@ -40,7 +40,7 @@ pub(crate) const PARTNER: &[Setting] = &[
         "idempotency.header",
         Shape::Text,
         "required with `idempotency`",
-        "a header name",
+        "a header name without a meaning of its own",
         "The partner is said to honour an idempotency key in this header, which makes writes \
          replayable.",
     ),

@@ -18,7 +18,12 @@ pub(crate) struct Fault {
     pub(crate) fix: String,
     /// A part of the value, if the whole is not to blame.
     pub(crate) span: Option<Range<usize>>,
+    /// What else is wrong with a list.
+    pub(crate) more: Vec<Fault>,
 }
+
+/// Of the faults of one list so many are told: a long one is wrong as a whole.
+const MAX_FAULTS: usize = 16;
 
 impl Fault {
     pub(crate) fn value(label: impl Into<String>, fix: impl Into<String>) -> Self {
@@ -27,6 +32,7 @@ impl Fault {
             label: label.into(),
             fix: fix.into(),
             span: None,
+            more: Vec::new(),
         }
     }
 
@@ -52,6 +58,7 @@ impl Fault {
             label: format!("this is {found}, {expected} is needed"),
             fix: fix.into(),
             span: None,
+            more: Vec::new(),
         }
     }
 }
@@ -208,19 +215,35 @@ fn did_you_mean(word: &str, known: &[&str], fix: String) -> String {
     }
 }
 
-/// Reads a list item by item; a fault is put under the item.
-fn fold<T>(
+/// Reads a list item by item, to its end; a fault is put under its item.
+fn fold<T: Copy>(
     value: &DeValue<'_>,
     fix: &str,
     empty: T,
     add: impl Fn(T, &DeValue<'_>) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    match value {
-        DeValue::Array(items) => items.iter().try_fold(empty, |sum, item| {
-            add(sum, item.get_ref()).map_err(|fault| fault.within(item))
-        }),
-        _ => Err(Fault::kind(value, "a list", fix)),
+    let DeValue::Array(items) = value else {
+        return Err(Fault::kind(value, "a list", fix));
+    };
+    let (mut sum, mut faults) = (empty, Vec::new());
+    for item in items.iter() {
+        match add(sum, item.get_ref()) {
+            Ok(added) => sum = added,
+            Err(fault) => faults.push(fault.within(item)),
+        }
     }
+    let left_out = faults.len().saturating_sub(MAX_FAULTS);
+    faults.truncate(MAX_FAULTS);
+    if left_out > 0 {
+        let label = format!("and {left_out} more items of this list");
+        faults.push(Fault::value(label, fix));
+    }
+    if faults.is_empty() {
+        return Ok(sum);
+    }
+    let mut first = faults.remove(0);
+    first.more = faults;
+    Err(first)
 }
 
 /// A status from `min` up.
