@@ -16,5 +16,10 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     // The umask is taken off. By default a draft would be its owner's only.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| {
+        // The name of the draft is nobody's business; the caller names the file that was asked for.
+        let text = error.to_string();
+        let cause = text.split(" at path \"").next().unwrap_or(&text);
+        io::Error::new(error.kind(), cause)
+    })
 }

@@ -162,8 +162,10 @@ fn finish(
         reason => format!("ended as {reason}, and"),
     };
     kept.map_err(|error| {
+        let place = args.output.as_ref().map(|path| path.display());
+        let place = place.map_or_else(String::new, |path| format!(" to {path}"));
         Stop::fault(format_args!(
-            "{outcome} the reply could not be written: {error}"
+            "{outcome} the reply could not be written{place}: {error}"
         ))
     })?;
     told.map_err(|stop| Stop::fault(format_args!("{outcome} that could not be told: {stop}")))?;

@@ -45,7 +45,8 @@ impl Sink {
             Sink::Stdout(output) => output.bytes(&bytes),
             Sink::Device(mut file) => file.write_all(&bytes),
             Sink::Draft(mut draft, path) => {
-                draft.write_all(&bytes)?;
+                // Past the draft itself: its errors show its own name, which nobody has given.
+                draft.as_file_mut().write_all(&bytes)?;
                 draft.as_file().sync_all()?;
                 draft.persist(path).map_err(|error| error.error)?;
                 Ok(())
