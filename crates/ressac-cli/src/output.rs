@@ -48,6 +48,11 @@ impl Output {
         self.color.on(io::stdout().is_terminal())
     }
 
+    /// Is stderr to be coloured?
+    pub(crate) fn color_of_notes(self) -> bool {
+        self.color.on(io::stderr().is_terminal())
+    }
+
     /// Writes text to stdout, with a line end if it has none.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -79,8 +84,7 @@ impl Output {
 
     /// A configuration that was refused, with the lines of the file.
     pub(crate) fn refused(self, error: &ConfigError) -> Stop {
-        let color = self.color.on(io::stderr().is_terminal());
-        Stop::shown(Exit::USAGE, error.render(color))
+        Stop::shown(Exit::USAGE, error.render(self.color_of_notes()))
     }
 }
 
@@ -89,4 +93,36 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
+}
+
+/// `no partners`, `1 partner`, `2 partners`, `2 policies`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    match (number, what.strip_suffix('y')) {
+        (0, Some(stem)) => format!("no {stem}ies"),
+        (0, None) => format!("no {what}s"),
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_colour_beats_the_terminal() {
+        for terminal in [false, true] {
+            assert!(Color::Always.on(terminal));
+            assert!(!Color::Never.on(terminal));
+        }
+        assert!(!Color::Auto.on(false));
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let texts = [0, 1, 2].map(|number| count(number, "attempt"));
+        assert_eq!(texts, ["no attempts", "1 attempt", "2 attempts"]);
+        assert_eq!(count(2, "own policy"), "2 own policies");
+    }
 }

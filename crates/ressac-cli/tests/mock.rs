@@ -120,13 +120,18 @@ fn check_reads_and_ends() {
     assert!(ran.err.contains("did you mean `seed`?"), "{ran:?}");
     std::fs::write(&file, "version = 1\nseed = 3\n").unwrap();
     let ran = ressac(&["mock", "-s", path, "--check"]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "sound: 0 routes\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "sound: no routes\n"));
 }
 
 #[test]
 fn what_cannot_be_served_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let bad_word = folder.path().join("word.toml");
+    let text = "version = 1\n[[route]]\nname = \"r\"\npath = \"/\"\nscript = \"503 foo\"\n";
+    std::fs::write(&bad_word, text).unwrap();
+    let bad_word = bad_word.to_str().unwrap();
     for (args, code, word) in [
         (&["--script", "503 hodl=2s"][..], 64, "did you mean `hold`?"),
         (&["--path", "/pay"], 64, "--script"),
@@ -137,12 +142,16 @@ fn what_cannot_be_served_is_refused() {
         (
             &["--ports-file", "/no/such/folder/ports.json"],
             64,
-            "ports file",
+            "/no/such/folder/ports.json cannot be written: ",
         ),
-        (&["--control", &taken], 1, "cannot listen"),
+        (&["--script", "503 foo"], 64, "docs/mock.md"),
+        (&["-s", bad_word], 64, "docs/mock.md"),
+        (&["--control", &taken], 64, "stop what listens there"),
+        (&["--bind", &taken], 64, "stop what listens there"),
     ] {
         let ran = ressac(&[&["mock"], args].concat());
         assert_eq!(ran.code, code, "{ran:?}");
         assert!(ran.err.contains(word), "{ran:?}");
+        assert!(!ran.err.contains(".ressac-"), "{ran:?}");
     }
 }

@@ -6,7 +6,7 @@ use ressac_config::{Config, Diagnostic, Severity, lints, render_all};
 use serde::Serialize;
 
 use crate::exit::{Exit, Stop};
-use crate::output::Output;
+use crate::output::{Output, count};
 
 /// The arguments of `ressac check`.
 #[derive(Debug, clap::Args)]
@@ -77,16 +77,6 @@ fn summary(args: &Args, config: Option<&Config>, found: usize) -> String {
 
 /// `sync` and `durable` are in every configuration.
 const BUILT_IN: usize = 2;
-
-fn count(number: usize, what: &str) -> String {
-    match (number, what.strip_suffix('y')) {
-        (0, Some(stem)) => format!("no {stem}ies"),
-        (0, None) => format!("no {what}s"),
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {what}s"),
-    }
-}
 
 #[derive(Serialize)]
 struct Findings<'a> {

@@ -1,14 +1,13 @@
 //! `ressac serve`: the gateway, until a signal ends it.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use ressac_config::Config;
-use ressac_gateway::{Gateway, StartError};
+use ressac_gateway::{Gateway, GatewayError, StartError};
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::{Exit, Stop};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::signal::Signals;
 
 /// The arguments of `ressac serve`.
@@ -50,7 +49,7 @@ enum LogFormat {
 /// Runs until SIGTERM or SIGINT. A second signal ends it at once, like a crash: nothing accepted is
 /// lost, what is in flight is in doubt.
 pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
-    log_to_stderr(&args)?;
+    log_to_stderr(&args, output)?;
     let config = Config::load(&args.files).map_err(|error| output.refused(&error))?;
     if config.partners().is_empty() {
         return Err(Stop::usage(
@@ -81,7 +80,8 @@ async fn serve(config: &Config, output: Output) -> Result<Exit, Stop> {
     match report.cut {
         0 => output.note("stopped; everything is written down"),
         cut => output.note(&format!(
-            "stopped; {cut} attempts were cut off and are in doubt"
+            "stopped; cut off and in doubt: {}",
+            count(cut, "attempt")
         )),
     }
     Ok(Exit::DONE)
@@ -89,12 +89,15 @@ async fn serve(config: &Config, output: Output) -> Result<Exit, Stop> {
 
 fn cannot_start(error: StartError) -> Stop {
     match error {
+        StartError::Gateway(GatewayError::Listen { .. }) => Stop::usage(format_args!(
+            "{error}; set gateway.listen, or stop what listens there"
+        )),
         StartError::CaFile { .. } | StartError::Header { .. } => Stop::usage(error),
         other => Stop::fault(other),
     }
 }
 
-fn log_to_stderr(args: &Args) -> Result<(), Stop> {
+fn log_to_stderr(args: &Args, output: Output) -> Result<(), Stop> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| {
         Stop::usage(format_args!(
             "--log: {error}; write e.g. info or ressac_gateway=debug"
@@ -103,7 +106,7 @@ fn log_to_stderr(args: &Args) -> Result<(), Stop> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+        .with_ansi(output.color_of_notes());
     let set = match args.log_format {
         LogFormat::Text => lines.with_target(false).try_init(),
         LogFormat::Json => lines.json().try_init(),

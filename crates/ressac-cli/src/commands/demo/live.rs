@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::partner::{FaultyPartner, per_second};
 use super::{Args, Progress};
-use crate::output::Output;
+use crate::output::{Output, count};
 
 const REFRESH: Duration = Duration::from_millis(200);
 /// Seconds that the chart shows.
@@ -108,10 +108,10 @@ impl View {
         self.bar.set_position(seen.delivered);
         let partner = if seen.down { "down" } else { "up" };
         self.state.set_message(format!(
-            "partner {partner}, breaker {}, {} waiting, {} attempts",
+            "partner {partner}, breaker {}, {} waiting, {}",
             progress.breaker,
             progress.waiting,
-            seen.times.len(),
+            count(seen.times.len(), "attempt"),
         ));
         self.chart
             .set_message(sparkline(&per_second(&seen.times, seen.start)));

@@ -12,7 +12,7 @@ use ressac_mock::{Mock, MockError, Options};
 use super::runtime;
 use crate::draft;
 use crate::exit::{Exit, Stop};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::signal::Signals;
 
 /// How long open connections are given at the end.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
     }
     if args.check {
         let routes = scenario.routes.len();
-        output.text(&format!("sound: {routes} routes"))?;
+        output.text(&format!("sound: {}", count(routes, "route")))?;
         return Ok(Exit::DONE);
     }
     if let Some(file) = &args.ports_file {
@@ -128,7 +128,9 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
 fn refused(error: MockError) -> Stop {
     match error {
         MockError::ControlNotLoopback(_) => Stop::usage(error),
-        MockError::Bind { .. } => Stop::no(error),
+        MockError::Bind { .. } => Stop::usage(format_args!(
+            "{error}; give --bind or --control another address, or stop what listens there"
+        )),
         _ => Stop::fault(error),
     }
 }
@@ -157,7 +159,8 @@ fn forget(file: &Path) -> Result<(), Stop> {
 fn announce(file: &Path, ports: &str) -> Result<(), Stop> {
     let write = || {
         let mut draft = draft::beside(file)?;
-        writeln!(draft, "{ports}")?;
+        // Past the draft itself: its errors show its own name, which nobody has given.
+        writeln!(draft.as_file_mut(), "{ports}")?;
         draft.persist(file).map_err(|error| error.error)?;
         Ok(())
     };

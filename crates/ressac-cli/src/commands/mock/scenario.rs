@@ -14,7 +14,8 @@ pub(super) fn load(files: &[PathBuf]) -> Result<Scenario, Stop> {
     let plain = Scenario::default();
     let mut whole = Scenario::default();
     for file in files {
-        let one = Scenario::load(file).map_err(|error| Stop::usage(error.to_string()))?;
+        let one = Scenario::load(file)
+            .map_err(|error| Stop::usage(format_args!("{error}{}", words(error.message()))))?;
         let twice = |what: &str| {
             Stop::usage(format_args!(
                 "{}: {what} stands in an earlier file already; leave it in one of them",
@@ -49,14 +50,23 @@ fn take<T: PartialEq>(slot: &mut T, value: T, silent: &T) -> Result<(), ()> {
     Ok(())
 }
 
+/// Where the words of a script are listed, for whoever wrote one that is none.
+fn words(message: &str) -> &'static str {
+    match message.starts_with("unknown word") {
+        true => "; docs/mock.md has the words",
+        false => "",
+    }
+}
+
 /// The route of `--script` and `--path`.
 pub(super) fn route(script: &str, path: Option<&str>) -> Result<Route, Stop> {
     script.parse::<Script>().map_err(|error| {
         Stop::usage(format_args!(
-            "--script, column {}: {}; {}",
+            "--script, column {}: {}; {}{}",
             error.column(),
             error.message(),
-            error.fix()
+            error.fix(),
+            words(error.message())
         ))
     })?;
     let path = path.unwrap_or("/{rest...}");
