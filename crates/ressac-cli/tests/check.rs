@@ -121,6 +121,19 @@ fn explain_knows_the_built_in_policies() {
 }
 
 #[test]
+fn explain_says_one_attempt_of_one() {
+    let (_folder, spec) = common::policy("retries = 0\n");
+    let file = spec.strip_suffix(":p").unwrap();
+    let ran = ressac(&["explain", file]);
+    assert!(
+        ran.out
+            .contains("(sync): 0 retries, so at most 1 attempt\n"),
+        "{ran:?}"
+    );
+    assert!(ran.out.contains("  at most 1 attempt, "), "{ran:?}");
+}
+
+#[test]
 fn explain_refuses_what_is_not_there() {
     for (args, word) in [
         (
@@ -130,6 +143,7 @@ fn explain_refuses_what_is_not_there() {
         (&["explain", "sync", "--rate", "0"], "above 0"),
         (&["explain", "sync", "--rate", "inf"], "above 0"),
         (&["explain", "sync", "--outage", "5"], "unit"),
+        (&["explain", "sync", "--outage", "0s"], "above 0"),
         (&["explain", "bad.toml"], "retrys"),
         (&["explain"], "FILE"),
     ] {

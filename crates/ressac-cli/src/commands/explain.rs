@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
 
-    /// The length of the total outage, e.g. 90s or 1h 30m.
+    /// The length of the total outage, above 0, e.g. 90s or 1h 30m.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = outage)]
     outage: Duration,
 
@@ -43,7 +43,11 @@ pub(crate) struct Args {
 }
 
 fn outage(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    match time.is_zero() {
+        true => Err("an outage of no time is none; write a time above 0, e.g. 5m".to_owned()),
+        false => Ok(time),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -8,11 +8,15 @@ use crate::named::Origin;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let attempts = u64::from(self.retries) + 1;
+        let retries = match self.retries {
+            1 => "1 retry".to_owned(),
+            number => format!("{number} retries"),
+        };
+        let most = attempts(u64::from(self.retries) + 1);
         writeln!(
             f,
-            "Policy {} ({}): {} retries, so at most {attempts} attempts",
-            self.policy, self.mode, self.retries
+            "Policy {} ({}): {retries}, so at most {most}",
+            self.policy, self.mode
         )?;
         self.waits(f)?;
         self.totals(f)?;
@@ -37,6 +41,13 @@ impl fmt::Display for Explanation {
             ]
         });
         table(f, &rows.collect::<Vec<_>>(), 3)
+    }
+}
+
+fn attempts(number: u64) -> String {
+    match number {
+        1 => "1 attempt".to_owned(),
+        number => format!("{number} attempts"),
     }
 }
 
@@ -86,7 +97,11 @@ impl Explanation {
             Some(seconds) => format!("within {}", time(seconds)),
             None => "without an end".to_owned(),
         };
-        writeln!(f, "  at most {} attempts, {most}", self.worst.attempts)
+        writeln!(
+            f,
+            "  at most {}, {most}",
+            attempts(self.worst.attempts.into())
+        )
     }
 }
 
