@@ -141,8 +141,101 @@ fn letters_are_listed_shown_replayed_and_discarded() {
         gateway.dead(&["discard", id]).out,
         format!("{id} discarded\n")
     );
-    let gone = gateway.wait_for(1, &["--partner", "other"]);
+    let gone = gateway.wait_for(1, &["--partner", "other", "--reason", "discarded"]);
     assert_eq!(gone[0]["reason"], "discarded");
+    let rest = gateway.dead(&["list", "--partner", "other"]);
+    assert_eq!(rest.out, "no dead letters\n", "{rest:?}");
+    assert!(rest.err.contains("1 discarded letter hidden"), "{rest:?}");
+
+    // What was thrown away stays so: not chosen by --all, and refused by its id.
+    let all = gateway.dead(&["replay", "--all", "--partner", "other", "--yes"]);
+    assert_eq!(
+        (all.code, all.out.as_str()),
+        (0, "no dead letters replayed\n"),
+        "{all:?}"
+    );
+    let again = gateway.dead(&["replay", id]);
+    assert_eq!((again.code, again.out.as_str()), (1, ""), "{again:?}");
+    assert!(again.err.contains("The message was discarded"), "{again:?}");
+    let wanted = [
+        "replay",
+        "--all",
+        "--partner",
+        "other",
+        "--reason",
+        "discarded",
+        "--yes",
+    ];
+    let wanted = gateway.dead(&wanted);
+    assert_eq!(wanted.code, 64, "{wanted:?}");
+    assert!(wanted.err.contains("ended for good"), "{wanted:?}");
+
+    let nobody = gateway.dead(&["list", "--partner", "acne"]);
+    assert_eq!((nobody.code, nobody.out.as_str()), (1, ""), "{nobody:?}");
+    assert!(nobody.err.contains("acne"), "{nobody:?}");
+}
+
+/// Of many, each refusal is told and counted, and the rest goes on.
+#[test]
+fn refusals_among_many_are_counted() {
+    let letter = |id: &str, processed: &str| {
+        format!("{{\\\"id\\\":\\\"{id}\\\",\\\"processed\\\":\\\"{processed}\\\"}}")
+    };
+    let list = [
+        letter("a", "no"),
+        letter("b", "maybe"),
+        letter("c", "yes"),
+        letter("d", "no"),
+    ];
+    let problem = |title: &str| format!("409 json={{\\\"title\\\":\\\"{title}\\\"}} x*");
+    let routes = [
+        (
+            "list",
+            "/v1/messages",
+            format!("200 json={{\\\"messages\\\":[{}]}} x*", list.join(",")),
+        ),
+        ("b", "/v1/messages/b/replay", problem("Too late")),
+        ("c", "/v1/messages/c/replay", problem("Thrown away")),
+        (
+            "rest",
+            "/v1/messages/{id}/replay",
+            format!("202 json={} x*", letter("x", "no")),
+        ),
+    ];
+    let mut text = "version = 1\n".to_owned();
+    for (name, path, script) in routes {
+        text +=
+            &format!("[[route]]\nname = \"{name}\"\npath = \"{path}\"\nscript = \"{script}\"\n");
+    }
+    let scenario = Scenario::parse(&text).unwrap();
+    let mock = Mock::start_blocking_with(scenario, Options::default()).unwrap();
+    let url = mock.url();
+    let all = [
+        "dead",
+        "--url",
+        &url,
+        "replay",
+        "--all",
+        "--partner",
+        "acme",
+    ];
+    let asked = ressac(&all);
+    assert!(
+        asked
+            .err
+            .contains("4 dead letters of acme, of which 2 may have arrived"),
+        "{asked:?}"
+    );
+    let ran = ressac(&[&all[..], &["--yes"]].concat());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.out.ends_with("2 dead letters replayed, 2 refused\n"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.err.contains("b: Too late") && ran.err.contains("c: Thrown away"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -184,6 +277,7 @@ fn a_gateway_that_is_not_there_is_said_clearly() {
 fn something_else_than_a_gateway_is_said_clearly() {
     for (script, word) in [
         ("200 text=\\\"hi\\\" x*", "not as a gateway"),
+        ("200 json={} x*", "not as a gateway"),
         ("500 x*", "answers 500"),
     ] {
         let text = format!(
@@ -191,9 +285,12 @@ fn something_else_than_a_gateway_is_said_clearly() {
         );
         let scenario = Scenario::parse(&text).unwrap();
         let mock = Mock::start_blocking_with(scenario, Options::default()).unwrap();
-        let ran = ressac(&["dead", "list", "--url", &mock.url()]);
-        assert_eq!(ran.code, 1, "{ran:?}");
-        assert!(ran.err.contains(word), "{ran:?}");
+        let id = "01a22c1f-3a14-75ac-8c36-a4999a6b5428";
+        for args in [&["list"][..], &["show", id], &["discard", id]] {
+            let ran = ressac(&[&["dead", "--url", &mock.url()], args].concat());
+            assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+            assert!(ran.err.contains(word), "{ran:?}");
+        }
     }
 }
 
@@ -219,8 +316,19 @@ fn a_list_ends_where_it_must() {
     assert_eq!(
         targets,
         [
-            "/v1/messages?state=dead&limit=100",
-            "/v1/messages?state=dead&limit=100&cursor=a%26b"
+            "/v1/messages?state=dead&limit=101",
+            "/v1/messages?state=dead&limit=101&cursor=a%26b"
         ]
+    );
+}
+
+#[test]
+fn what_is_no_id_is_said_in_plain_words() {
+    let ran = ressac(&["dead", "show", "nonsense"]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    assert!(
+        ran.err
+            .contains("no message's id; `ressac dead list` shows them"),
+        "{ran:?}"
     );
 }

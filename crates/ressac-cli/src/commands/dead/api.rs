@@ -33,11 +33,42 @@ pub(super) struct Filter {
     pub(super) reason: Option<String>,
 }
 
+impl Filter {
+    pub(super) fn wants_discarded(&self) -> bool {
+        self.reason.as_deref() == Some(Reason::Discarded.as_str())
+    }
+}
+
 /// A gateway's address.
 #[derive(Debug)]
 pub(super) struct Api {
     client: Client,
     base: String,
+}
+
+/// Dead letters that were looked for.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) letters: Vec<Value>,
+    /// There are more than wanted.
+    pub(super) more: bool,
+    /// So many on the way had been discarded, and were left out.
+    pub(super) hidden: usize,
+}
+
+impl Found {
+    fn take(&mut self, mut messages: Vec<Value>, filter: &Filter) {
+        if !filter.wants_discarded() {
+            let all = messages.len();
+            messages.retain(|letter| !is_discarded(letter));
+            self.hidden += all - messages.len();
+        }
+        self.letters.append(&mut messages);
+    }
+}
+
+fn is_discarded(letter: &Value) -> bool {
+    letter.get("reason").and_then(Value::as_str) == Some(Reason::Discarded.as_str())
 }
 
 /// A call that brought no result.
@@ -74,16 +105,15 @@ impl Api {
         })
     }
 
-    /// Dead letters, the newest first, page by page up to `limit`; and whether there are more.
-    pub(super) async fn dead_letters(
-        &self,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<(Vec<Value>, bool), Stop> {
-        let mut letters = Vec::new();
+    /// Dead letters, the newest first, page by page up to `limit`. Those that were discarded are
+    /// left out, unless it is them that the filter wants.
+    pub(super) async fn dead_letters(&self, filter: &Filter, limit: usize) -> Result<Found, Stop> {
+        let mut found = Found::default();
         let mut cursor: Option<String> = None;
+        // One more than wanted tells whether there are more.
+        let enough = limit.saturating_add(1);
         loop {
-            let page = PAGE.min(limit - letters.len()).max(1);
+            let page = PAGE.min(enough - found.letters.len()).max(1);
             let mut path = format!("/v1/messages?state=dead&limit={page}");
             for (name, value) in [
                 ("partner", &filter.partner),
@@ -99,21 +129,38 @@ impl Api {
                 .get("next")
                 .and_then(Value::as_str)
                 .map(str::to_owned);
-            if let Some(Value::Array(messages)) = answer.get_mut("messages") {
-                letters.append(messages);
-            }
-            let more = next.is_some();
+            let Some(Value::Array(messages)) = answer.get_mut("messages") else {
+                return Err(self.no_gateway());
+            };
+            found.take(std::mem::take(messages), filter);
             // A cursor that does not move on would never end.
-            if letters.len() >= limit || !more || next == cursor {
-                letters.truncate(limit);
-                return Ok((letters, more));
+            if found.letters.len() >= enough || next.is_none() || next == cursor {
+                found.more = found.letters.len() > limit;
+                found.letters.truncate(limit);
+                return Ok(found);
             }
             cursor = next;
         }
     }
 
+    /// One message, as the call leaves it.
+    pub(super) async fn message(&self, method: Method, path: &str) -> Result<Value, Refusal> {
+        let message = self.call(method, path).await?;
+        match message.get("id") {
+            Some(Value::String(_)) => Ok(message),
+            _ => Err(Refusal::Failed(self.no_gateway())),
+        }
+    }
+
+    fn no_gateway(&self) -> Stop {
+        Stop::no(format_args!(
+            "{} answers, but not as a gateway: is --url right?",
+            self.base
+        ))
+    }
+
     /// One call, one attempt.
-    pub(super) async fn call(&self, method: Method, path: &str) -> Result<Value, Refusal> {
+    async fn call(&self, method: Method, path: &str) -> Result<Value, Refusal> {
         let failed = |stop| Err(Refusal::Failed(stop));
         let request = Request::builder()
             .method(method)
@@ -126,10 +173,7 @@ impl Api {
         match self.client.send(request, TIMEOUT).await {
             Ok(reply) if reply.status.is_success() => match serde_json::from_slice(&reply.body) {
                 Ok(value) => Ok(value),
-                Err(_) => failed(Stop::no(format_args!(
-                    "{} answers, but not as a gateway: is --url right?",
-                    self.base
-                ))),
+                Err(_) => failed(self.no_gateway()),
             },
             Ok(reply) => Err(Refusal::Answer(problem(&reply))),
             Err(failure) if failure.sent == Sent::NotSent => failed(Stop::no(format_args!(

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use self::api::{Api, Filter, Refusal};
 use super::small_runtime;
 use crate::exit::{Exit, Stop};
-use crate::output::Output;
+use crate::output::{Output, count};
 
 /// The arguments of `ressac dead`.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 /// What to do with dead letters.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List them, the newest first.
+    /// List them, the newest first; those that were discarded with --reason discarded only.
     #[command(after_help = "Examples:
   ressac dead list
   ressac dead list --partner acme --reason exhausted --limit 1000 --json")]
@@ -60,6 +60,7 @@ enum Verb {
   ressac dead show 01a22c1f-3a14-75ac-8c36-a4999a6b5428")]
     Show {
         /// Its id.
+        #[arg(value_parser = message_id)]
         id: Uuid,
     },
     /// Send them again: a new series of attempts, with the old key.
@@ -79,10 +80,10 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct Chosen {
     /// Their ids.
-    #[arg(required_unless_present = "all", value_name = "ID")]
+    #[arg(required_unless_present = "all", value_name = "ID", value_parser = message_id)]
     ids: Vec<Uuid>,
 
-    /// All of --partner, with --reason only those.
+    /// All of --partner that were not discarded, with --reason only those.
     #[arg(long, conflicts_with = "ids", requires = "partner")]
     all: bool,
 
@@ -92,6 +93,12 @@ struct Chosen {
     /// Do not ask before --all.
     #[arg(short, long)]
     yes: bool,
+}
+
+fn message_id(text: &str) -> Result<Uuid, String> {
+    let shown = "no message's id; `ressac dead list` shows them, e.g. \
+                 01a22c1f-3a14-75ac-8c36-a4999a6b5428";
+    Uuid::try_parse(text).map_err(|_| shown.to_owned())
 }
 
 /// Runs the call and prints what came of it.
@@ -114,24 +121,29 @@ async fn list(
     json: bool,
     output: Output,
 ) -> Result<Exit, Stop> {
-    let (letters, more) = api.dead_letters(filter, limit as usize).await?;
-    if json {
-        output.json(&letters)?;
-        return Ok(Exit::DONE);
+    let found = api.dead_letters(filter, limit as usize).await?;
+    match (json, found.letters.is_empty()) {
+        (true, _) => output.json(&found.letters)?,
+        (false, true) => output.text("no dead letters")?,
+        (false, false) => output.text(&table::letters(&found.letters))?,
     }
-    if letters.is_empty() {
-        output.text("no dead letters")?;
-        return Ok(Exit::DONE);
-    }
-    output.text(&table::letters(&letters))?;
-    if more {
+    if found.more {
         output.note(&format!("there are more than {limit}; see --limit"));
+    }
+    if found.hidden > 0 {
+        // What lies behind the limit was not looked at.
+        let least = if found.more { "at least " } else { "" };
+        output.note(&format!(
+            "{least}{} hidden; --reason discarded shows them",
+            count(found.hidden, "discarded letter")
+        ));
     }
     Ok(Exit::DONE)
 }
 
 async fn show(api: &Api, id: Uuid, json: bool, output: Output) -> Result<Exit, Stop> {
-    let letter = api.call(Method::GET, &format!("/v1/messages/{id}")).await?;
+    let path = format!("/v1/messages/{id}");
+    let letter = api.message(Method::GET, &path).await?;
     if json {
         output.json(&letter)?;
     } else {
@@ -172,20 +184,12 @@ async fn act(
     }
     let ids = match chosen.all {
         false => chosen.ids.iter().map(ToString::to_string).collect(),
-        true => {
-            let ids = all(api, &chosen.filter).await?;
-            let partner = chosen.filter.partner.as_deref().unwrap_or_default();
-            if !ids.is_empty() && !chosen.yes {
-                let letters = count(ids.len());
-                ask::consent(&format!("{} {letters} of {partner}?", action.ask))?;
-            }
-            ids
-        }
+        true => all(api, action, &chosen).await?,
     };
     let (mut done, mut refused) = (Vec::new(), 0_usize);
     for id in &ids {
         let path = format!("/v1/messages/{id}/{}", action.path);
-        match api.call(Method::POST, &path).await {
+        match api.message(Method::POST, &path).await {
             Ok(letter) => {
                 if !json {
                     output.text(&format!("{id} {}", action.done))?;
@@ -203,20 +207,39 @@ async fn act(
     if json {
         output.json(&done)?;
     } else if chosen.all {
-        output.text(&format!("{} {}", count(done.len()), action.done))?;
+        let refusals = match refused {
+            0 => String::new(),
+            some => format!(", {some} refused"),
+        };
+        let letters = count(done.len(), "dead letter");
+        output.text(&format!("{letters} {}{refusals}", action.done))?;
     }
     Ok(if refused == 0 { Exit::DONE } else { Exit::NO })
 }
 
-async fn all(api: &Api, filter: &Filter) -> Result<Vec<String>, Stop> {
-    let (letters, _) = api.dead_letters(filter, usize::MAX).await?;
-    let id = |letter: &Value| letter.get("id")?.as_str().map(str::to_owned);
-    Ok(letters.iter().filter_map(id).collect())
-}
-
-fn count(number: usize) -> String {
-    match number {
-        1 => "1 dead letter".to_owned(),
-        more => format!("{more} dead letters"),
+/// The ids of all that are chosen, once somebody has agreed to it.
+async fn all(api: &Api, action: &Action, chosen: &Chosen) -> Result<Vec<String>, Stop> {
+    if chosen.filter.wants_discarded() {
+        return Err(Stop::usage(format_args!(
+            "what was discarded is ended for good and cannot be {}; hand it over as a new message",
+            action.done
+        )));
     }
+    let letters = api.dead_letters(&chosen.filter, usize::MAX).await?.letters;
+    let word = |letter: &Value, name| letter.get(name)?.as_str().map(str::to_owned);
+    let ids: Vec<_> = letters.iter().filter_map(|one| word(one, "id")).collect();
+    if !ids.is_empty() && !chosen.yes {
+        // What is not said to be unprocessed may have arrived.
+        let doubtful = letters
+            .iter()
+            .filter(|letter| word(letter, "processed").as_deref() != Some("no"));
+        let partner = chosen.filter.partner.as_deref().unwrap_or_default();
+        ask::consent(&format!(
+            "{} {} of {partner}, of which {} may have arrived (processed maybe or yes)?",
+            action.ask,
+            count(ids.len(), "dead letter"),
+            doubtful.count()
+        ))?;
+    }
+    Ok(ids)
 }
