@@ -139,10 +139,59 @@ impl Report {
                 .collect();
             format!("the gateway without {}", off.join(" and "))
         };
+        let more = match args.naive || !args.without.is_empty() {
+            true => "",
+            false => "\ncompare with: ressac demo --naive\n",
+        };
         format!(
-            "{name}, {:.1} s in all\n\n{text}\n  arrivals per second, the outage first:\n  {}\n",
+            "{name}, {:.1} s in all\n\n{text}\n  arrivals per second, the outage first:\n  \
+             {}\n{more}",
             self.seconds,
             sparkline(&self.per_second),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn text(words: &[&str]) -> String {
+        let words = [&["demo"], words].concat();
+        let args = Line::try_parse_from(words).unwrap().args;
+        let report = Report {
+            accepted: 1,
+            delivered: 1,
+            dead: 0,
+            duplicates: 0,
+            attempts: 1,
+            amplification: 1.0,
+            early: 0,
+            peak_per_second: Peak {
+                before: 0,
+                after: 1,
+            },
+            drain_seconds: 0.0,
+            dead_by_reason: Vec::new(),
+            per_second: vec![1],
+            seconds: 1.0,
+        };
+        report.text(&args)
+    }
+
+    #[test]
+    fn the_plain_run_ends_with_what_to_compare_it_with() {
+        assert!(text(&[]).ends_with("\n\ncompare with: ressac demo --naive\n"));
+        for words in [&["--naive"][..], &["--without", "hold"]] {
+            assert!(!text(words).contains("compare with"), "{words:?}");
+        }
     }
 }
