@@ -53,7 +53,7 @@ fn take<T: PartialEq>(slot: &mut T, value: T, silent: &T) -> Result<(), ()> {
 /// Where the words of a script are listed, for whoever wrote one that is none.
 fn words(message: &str) -> &'static str {
     match message.starts_with("unknown word") {
-        true => "; docs/mock.md has the words",
+        true => " (docs/mock.md)",
         false => "",
     }
 }
