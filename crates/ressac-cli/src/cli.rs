@@ -43,6 +43,8 @@ pub(crate) enum Verb {
     Mock(commands::mock::Args),
     /// Watch a gateway live through an outage.
     Demo(commands::demo::Args),
+    /// Simulate policies in an outage, before there is one.
+    Sim(commands::sim::Args),
     /// Write a completion script for a shell.
     Completions(commands::completions::Args),
 }

@@ -63,6 +63,7 @@ fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
         Verb::Explain(args) => commands::explain::run(args, output),
         Verb::Mock(args) => commands::mock::run(args, output),
         Verb::Demo(args) => commands::demo::run(args, output),
+        Verb::Sim(args) => commands::sim::run(args, output),
         Verb::Completions(args) => commands::completions::run(args, output),
     }
 }

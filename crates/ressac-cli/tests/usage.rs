@@ -6,7 +6,7 @@ mod common;
 
 use common::{command, finish, ressac};
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "send",
     "serve",
     "dead",
@@ -14,13 +14,16 @@ const COMMANDS: [&str; 8] = [
     "explain",
     "mock",
     "demo",
+    "sim",
     "completions",
 ];
-const NESTED: [&[&str]; 4] = [
+const NESTED: [&[&str]; 6] = [
     &["dead", "list"],
     &["dead", "show"],
     &["dead", "replay"],
     &["dead", "discard"],
+    &["sim", "compare"],
+    &["sim", "suggest"],
 ];
 
 #[test]

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod mock;
 pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod sim;
 
 use tokio::runtime::{Builder, Runtime};
 

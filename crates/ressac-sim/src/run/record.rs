@@ -127,6 +127,9 @@ pub struct Record {
     pub(crate) watched: Vec<Watch>,
     pub(super) detailed: bool,
     pub(super) next_bin: u64,
+    /// Arrivals so far, and which of them are dots of the raster; only of a detailed run.
+    arrivals: u64,
+    every: u64,
     warm_up: u64,
     warm: bool,
     outage: (u64, u64),
@@ -149,6 +152,8 @@ impl Record {
             watched: Vec::new(),
             detailed,
             next_bin: bin,
+            arrivals: 0,
+            every: 1,
             warm_up: nanos(world.warm_up),
             warm: world.warm_up.is_zero(),
             outage: world.server.outage().unwrap_or((u64::MAX, u64::MAX)),
@@ -230,8 +235,25 @@ impl Record {
                 self.totals.retry_span = Some((first, now));
             }
         }
-        if self.detailed && self.raster.len() < RASTER {
-            self.raster.push((now, op, attempt));
+        if self.detailed {
+            self.dot(now, op, attempt);
+        }
+    }
+
+    /// Keeps every n-th arrival, ever fewer, so that the raster spans the whole run.
+    fn dot(&mut self, now: u64, op: u32, attempt: u32) {
+        self.arrivals += 1;
+        if !self.arrivals.is_multiple_of(self.every) {
+            return;
+        }
+        self.raster.push((now, op, attempt));
+        if self.raster.len() >= RASTER {
+            let mut index = 0;
+            self.raster.retain(|_| {
+                index += 1;
+                index % 2 == 0
+            });
+            self.every *= 2;
         }
     }
 

@@ -211,6 +211,9 @@ pub(super) struct RunFile {
     pub(super) queue: Option<u32>,
     pub(super) order: Option<OrderFile>,
     pub(super) drop_margin: Option<Time>,
+    /// Shown in the plots from the beginning. Where no run says so, the first eight are.
+    #[serde(default)]
+    pub(super) plot: bool,
     /// Each with each of `outages`.
     #[serde(default)]
     pub(super) loads: Vec<PerSecond>,

@@ -24,6 +24,8 @@ pub struct Point {
     pub load: Option<f64>,
     /// The length of the first fault.
     pub outage: Option<Duration>,
+    /// Shown in the plots from the beginning.
+    pub plot: bool,
     /// Published figures: mean, and deviation of one run where it is known.
     pub reference: BTreeMap<String, Vec<f64>>,
 }
@@ -93,6 +95,7 @@ impl Scenario {
                     },
                     outage: world.server.faults.first().map(|f| f.to - f.from),
                     world,
+                    plot: run.plot,
                     reference: run.reference.clone(),
                 });
             }

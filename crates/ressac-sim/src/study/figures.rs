@@ -92,10 +92,6 @@ fn load(world: &World, report: Report, record: &Record, all: &mut BTreeMap<&'sta
     };
     all.insert("amplification", attempts as f64 / born.max(1) as f64);
     all.insert(
-        "amplification_all",
-        totals.offered as f64 / totals.born.max(1) as f64,
-    );
-    all.insert(
         "calls_per_click",
         totals.offered as f64 / totals.born.max(1) as f64,
     );
@@ -106,6 +102,7 @@ fn load(world: &World, report: Report, record: &Record, all: &mut BTreeMap<&'sta
 fn losses(world: &World, record: &Record, all: &mut BTreeMap<&'static str, f64>) {
     let totals = &record.totals;
     all.insert("born", totals.born as f64);
+    all.insert("born_during", totals.born_during as f64);
     all.insert("delivered", totals.delivered as f64);
     all.insert("lost", totals.lost as f64);
     all.insert("lost_in", totals.lost_during as f64);

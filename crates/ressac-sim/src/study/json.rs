@@ -8,6 +8,15 @@ use crate::occ;
 use crate::scenario::Report;
 use crate::stats::Sample;
 
+/// What tells rows apart; these columns come first.
+const KEYS: [&str; 5] = [
+    "rule",
+    "policy",
+    "clients",
+    "load_per_second",
+    "outage_seconds",
+];
+
 impl Study {
     /// One object `{scenario, seed, seeds, rows}`, a row for each policy and point. What has no
     /// value (a recovery that never came) is `null`.
@@ -60,12 +69,14 @@ impl Study {
         let rows = json["rows"].as_array().map_or(&[][..], Vec::as_slice);
         let mut names: Vec<&String> = Vec::new();
         for row in rows.iter().filter_map(Value::as_object) {
-            names.extend(
-                row.keys()
-                    .filter(|name| !names.contains(name))
-                    .collect::<Vec<_>>(),
-            );
+            let new: Vec<_> = row.keys().filter(|name| !names.contains(name)).collect();
+            names.extend(new);
         }
+        names.sort_by_key(|name| {
+            KEYS.iter()
+                .position(|key| key == name)
+                .unwrap_or(KEYS.len())
+        });
         let mut text = names
             .iter()
             .map(|n| n.as_str())
