@@ -295,7 +295,8 @@ pub struct End {
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} after {} attempts", self.reason, self.attempts)?;
+        let plural = if self.attempts == 1 { "" } else { "s" };
+        write!(f, "{} after {} attempt{plural}", self.reason, self.attempts)?;
         if let Some(last) = self.last {
             write!(f, ", last {last}")?;
         }
