@@ -48,6 +48,9 @@ ressac() {
   case "$*" in
     *--check* | *help*) "$bin" "$@" ;;
     serve* | mock*) timeout --preserve-status -s TERM 1.5 "$bin" "$@" ;;
+    # In a debug build a search of sixty tries takes minutes.
+    sim\ suggest*--tries* | sim\ suggest*--help*) "$bin" "$@" ;;
+    sim\ suggest*) "$bin" "$@" --tries 3 --seeds 1 ;;
     demo*--messages*) "$bin" "$@" ;;
     demo*) "$bin" "$@" --messages 5 --outage 200ms --retry-after 1 ;;
     *--all*--yes*) "$bin" "$@" ;;
