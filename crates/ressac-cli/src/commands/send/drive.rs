@@ -231,7 +231,8 @@ impl<'a> Drive<'a> {
             .as_ref()
             .and_then(|waits| waits.last())
             .is_some_and(|(last, _)| last.until == wait.until);
-        if known || left.is_zero() {
+        // A draw can be so short that it is over already: it was decided all the same.
+        if known || left.is_zero() && wait.retry.is_none() {
             return;
         }
         self.story.waits(&wait, left);
