@@ -43,11 +43,11 @@ path = "/inbox"
 script = "201 create x*"
 TOML
 
-# What runs until it is stopped is stopped; the demo is scaled down; a prompt is answered.
+# What runs until it is stopped is stopped, by one signal to it alone; the demo is scaled down; a prompt is answered.
 ressac() {
   case "$*" in
     *--check* | *help*) "$bin" "$@" ;;
-    serve* | mock*) timeout --preserve-status -s TERM 1.5 "$bin" "$@" ;;
+    serve* | mock*) timeout --foreground --preserve-status -s TERM 1.5 "$bin" "$@" ;;
     # In a debug build a search of sixty tries takes minutes.
     sim\ suggest*--tries* | sim\ suggest*--help*) "$bin" "$@" ;;
     sim\ suggest*) "$bin" "$@" --tries 3 --seeds 1 ;;
