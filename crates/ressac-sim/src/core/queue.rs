@@ -45,6 +45,7 @@ pub struct EventQueue<E> {
     top_most: u64,
     sequence: u64,
     length: usize,
+    batches: u64,
     /// Rungs that were used up, for their allocations.
     spare: Vec<Rung<E>>,
 }
@@ -106,6 +107,7 @@ impl<E: Copy> EventQueue<E> {
             top_most: 0,
             sequence: 0,
             length: 0,
+            batches: 0,
             spare: Vec::new(),
         }
     }
@@ -172,7 +174,14 @@ impl<E: Copy> EventQueue<E> {
         self.bottom.last().map(|entry| entry.time)
     }
 
+    /// The events that come soonest, as far as they are known, the next one last; and how often
+    /// this batch has been exchanged for a new one.
+    pub(crate) fn batch(&self) -> (u64, impl Iterator<Item = &E>) {
+        (self.batches, self.bottom.iter().map(|entry| &entry.event))
+    }
+
     fn refill(&mut self) {
+        self.batches += 1;
         loop {
             let Some(rung) = self.rungs.last_mut() else {
                 if self.top.is_empty() {

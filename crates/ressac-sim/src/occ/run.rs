@@ -97,7 +97,6 @@ struct Client {
 #[must_use]
 pub fn run(policy: OccPolicy, clients: u32, seed: u64) -> OccRun {
     let mut random = Stream::new(seed, "occ", u64::from(clients));
-    let mut hops = Hops::default();
     let mut queue = EventQueue::new();
     let mut all: Vec<Client> = (0..clients)
         .map(|_| Client {
@@ -108,7 +107,7 @@ pub fn run(policy: OccPolicy, clients: u32, seed: u64) -> OccRun {
         })
         .collect();
     for index in 0..clients {
-        queue.push(nanos(hops.draw(&mut random)), (Step::Read, index));
+        queue.push(nanos(hop(&mut random)), (Step::Read, index));
     }
     let (mut version, mut calls, mut events, mut last) = (0u32, 0, 0, 0);
     while let Some((now, (step, index))) = queue.pop() {
@@ -118,7 +117,7 @@ pub fn run(policy: OccPolicy, clients: u32, seed: u64) -> OccRun {
             // The reply's hop and the next request's: nothing can happen in between.
             Step::Read => {
                 client.seen = version;
-                let delay = hops.draw(&mut random) + hops.draw(&mut random);
+                let delay = hop(&mut random) + hop(&mut random);
                 queue.push(now + nanos(delay), (Step::Write, index));
                 events += 1;
             }
@@ -126,13 +125,13 @@ pub fn run(policy: OccPolicy, clients: u32, seed: u64) -> OccRun {
                 calls += 1;
                 client.succeeded = client.seen == version;
                 version += u32::from(client.succeeded);
-                queue.push(now + nanos(hops.draw(&mut random)), (Step::Written, index));
+                queue.push(now + nanos(hop(&mut random)), (Step::Written, index));
             }
             Step::Written if client.succeeded => last = now,
             Step::Written => {
                 client.attempts += 1;
                 let wait = policy.wait(client.attempts, &mut client.previous, &mut random);
-                let delay = wait + hops.draw(&mut random);
+                let delay = wait + hop(&mut random);
                 queue.push(now + nanos(delay), (Step::Read, index));
             }
         }
@@ -148,17 +147,7 @@ fn nanos(ms: f64) -> u64 {
     (ms * 1e6) as u64
 }
 
-/// Hop delays: normal numbers come in pairs.
-#[derive(Default)]
-struct Hops(Option<f64>);
-
-impl Hops {
-    fn draw(&mut self, random: &mut Stream) -> f64 {
-        let normal = self.0.take().unwrap_or_else(|| {
-            let (now, later) = random.normals();
-            self.0 = Some(later);
-            now
-        });
-        (HOP + HOP_SD * normal).abs()
-    }
+/// One hop's delay, in milliseconds.
+fn hop(random: &mut Stream) -> f64 {
+    (HOP + HOP_SD * random.normal()).abs()
 }

@@ -1,5 +1,6 @@
 //! One run: the events, and what becomes of each.
 
+mod ahead;
 mod event;
 mod histogram;
 mod line;
@@ -97,6 +98,8 @@ struct Run<'a> {
     /// Time limits of attempts, all of the same length and so in order.
     limits: VecDeque<(u64, u32, u32)>,
     record: Record,
+    /// The batch of events that was looked at ahead of its time.
+    looked_at: u64,
 }
 
 impl<'a> Run<'a> {
@@ -135,6 +138,7 @@ impl<'a> Run<'a> {
             arrivals: Stream::new(seed, "arrivals", 0),
             limits: VecDeque::new(),
             record: Record::new(world, detailed),
+            looked_at: 0,
         }
     }
 
@@ -168,7 +172,11 @@ impl<'a> Run<'a> {
     }
 
     fn go(&mut self) {
+        let ahead = self.senders.len() > ahead::FITS_THE_CACHE;
         while let Some((time, packed)) = self.queue.pop() {
+            if ahead {
+                self.look_ahead();
+            }
             if time >= self.horizon {
                 break;
             }
