@@ -115,10 +115,16 @@ fn reference(examples: &str) -> String {
         }
         lines = lines.replacen(ID, &format!("$(dead {number})"), 1);
     }
+    // A list of names that stands between the examples is no command.
+    let mut listing = false;
     // Each line by itself; between two, what the one began may end.
     let joined = lines.replace("\\\n", " ");
     let steps: Vec<_> = joined
         .lines()
+        .filter(|line| {
+            listing = line.ends_with(':') || listing && !line.starts_with("ressac ");
+            !listing
+        })
         .map(|line| format!("{line}\nsleep 0.3"))
         .collect();
     format!(

@@ -50,6 +50,7 @@ ressac() {
     serve* | mock*) timeout --foreground --preserve-status -s TERM 1.5 "$bin" "$@" ;;
     # In a debug build a search of sixty tries takes minutes.
     sim\ suggest*--tries* | sim\ suggest*--help*) "$bin" "$@" ;;
+    sim\ compare*) "$bin" "$@" --seeds 1 ;;
     sim\ suggest*) "$bin" "$@" --tries 3 --seeds 1 ;;
     demo*--messages*) "$bin" "$@" ;;
     demo*) "$bin" "$@" --messages 5 --outage 200ms --retry-after 1 ;;
