@@ -26,6 +26,8 @@ pub struct Axis {
     pub log: bool,
     /// Its ends, where the data shall not decide.
     pub range: Option<(f64, f64)>,
+    /// What stands at 0, 1, 2 and so on, where it is not a measure but a name or a count.
+    pub places: Vec<String>,
 }
 
 /// What is drawn.
@@ -79,6 +81,7 @@ impl Axis {
             label: label.to_owned(),
             log: false,
             range: None,
+            places: Vec::new(),
         }
     }
 
@@ -95,6 +98,13 @@ impl Axis {
     #[must_use]
     pub fn over(mut self, from: f64, to: f64) -> Axis {
         self.range = Some((from, to));
+        self
+    }
+
+    /// With these words at 0, 1, 2 and so on, and nothing between.
+    #[must_use]
+    pub fn at_places(mut self, places: Vec<String>) -> Axis {
+        self.places = places;
         self
     }
 }

@@ -160,6 +160,13 @@ fn axis(axis: &Axis) -> PlotAxis {
         .grid_color(grid)
         .zero_line_color(Rgb::new(150, 150, 150))
         .auto_margin(true);
+    let made = if axis.places.is_empty() {
+        made
+    } else {
+        let at = (0..axis.places.len()).map(|place| place as f64);
+        made.tick_values(at.collect())
+            .tick_text(axis.places.clone())
+    };
     match axis.range {
         _ if axis.log => made.type_(AxisType::Log),
         Some((from, to)) => made.range(vec![from, to]),

@@ -10,6 +10,8 @@ const SHOWN: usize = 8;
 const SECOND: u64 = 1_000_000_000;
 /// Dots of one strip of a raster.
 const DOTS: usize = 3_000;
+/// A level is drawn up to so many times the highest value.
+const NEAR: f64 = 4.0;
 
 /// Everything around an outage.
 pub(super) fn traffic(study: &Study) -> Vec<Figure> {
@@ -184,7 +186,7 @@ fn goodput(cells: &[(&Cell, bool)], until: f64) -> Figure {
 }
 
 fn queue(cells: &[(&Cell, bool)], until: f64) -> Figure {
-    let series = cells
+    let series: Vec<Series> = cells
         .iter()
         .map(|(cell, shown)| {
             let record = &cell.trace.record;
@@ -206,8 +208,12 @@ fn queue(cells: &[(&Cell, bool)], until: f64) -> Figure {
     if let Some((cell, _)) = cells.first() {
         let patience = cell.point.policy.attempt_timeout.as_secs_f64();
         let capacity = cell.point.world.server.capacity();
-        if patience < 60.0 && capacity.is_finite() {
-            levels.push((patience * capacity, "time limit x capacity".to_owned()));
+        let level = patience * capacity;
+        let points = series.iter().flat_map(|series| &series.points);
+        let most = points.map(|(_, waiting)| *waiting).fold(0.0, f64::max);
+        // A line far above all that happened would only press that flat.
+        if patience < 60.0 && level < NEAR * most {
+            levels.push((level, "time limit x capacity".to_owned()));
         }
     }
     Figure {
@@ -356,39 +362,37 @@ fn tokens(cells: &[(&Cell, bool)], until: f64) -> Figure {
     }
 }
 
-/// One strip for each point.
+/// One strip for each point, the first on top, in its colour of the other figures.
 fn raster(cells: &[(&Cell, bool)], until: f64) -> Figure {
     let shown: Vec<_> = cells.iter().filter(|(_, shown)| *shown).collect();
-    let series = shown
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(strip, (cell, _))| {
-            let raster = &cell.trace.record.raster;
-            let within: Vec<_> = raster
-                .iter()
-                .filter(|(time, _, _)| *time as f64 / 1e9 <= until)
-                .collect();
-            let every = within.len().div_ceil(DOTS).max(1);
-            let points = within.iter().step_by(every).map(|(time, op, _)| {
-                // Neighbours in number are spread over the strip: no pattern but that of time.
-                let height = f64::from(op.wrapping_mul(0x9e37_79b9) >> 8) / f64::from(1u32 << 24);
-                (*time as f64 / 1e9, strip as f64 + 0.1 + 0.8 * height)
-            });
-            Series {
-                name: cell.point.label.clone(),
-                points: points.collect(),
-                shown: true,
-            }
-        })
-        .collect::<Vec<_>>();
-    let strips = series.len() as f64;
+    let strips = shown.len();
+    let series = shown.iter().enumerate().map(|(index, (cell, _))| {
+        let strip = (strips - 1 - index) as f64;
+        let raster = cell.trace.record.raster.iter();
+        let within: Vec<_> = raster
+            .filter(|(time, _, _)| *time as f64 / 1e9 <= until)
+            .collect();
+        let every = within.len().div_ceil(DOTS).max(1);
+        let points = within.iter().step_by(every).map(|(time, op, _)| {
+            // Neighbours in number are spread over the strip: no pattern but that of time.
+            let height = f64::from(op.wrapping_mul(0x9e37_79b9) >> 8) / f64::from(1u32 << 24);
+            (*time as f64 / 1e9, strip - 0.4 + 0.8 * height)
+        });
+        Series {
+            name: cell.point.label.clone(),
+            points: points.collect(),
+            shown: true,
+        }
+    });
+    let series: Vec<_> = series.collect();
+    let names = series.iter().rev().map(|series| series.name.clone());
+    let height = Axis::linear("").over(-0.5, strips.max(1) as f64 - 0.5);
     Figure {
         id: "raster".to_owned(),
         title: "Arrivals, one strip for each policy".to_owned(),
         reading: "Each dot is an attempt that reached the partner, its height in the strip is its operation's; upright combs are synchronised retries.".to_owned(),
         x: Axis::linear("seconds").over(0.0, until),
-        y: Axis::linear("strips, in the order of the legend").over(0.0, strips.max(1.0)),
+        y: height.at_places(names.collect()),
         shape: Shape::Dots { series, spans: spans(cells) },
     }
 }

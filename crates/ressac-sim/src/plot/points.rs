@@ -68,7 +68,9 @@ pub(super) fn layers(study: &Study) -> Vec<Figure> {
         id: "layers".to_owned(),
         title: "Calls at the bottom for each click at the top".to_owned(),
         reading: "Layers multiply only in a total outage (p = 1): a test at p = 0.5 does not see it; layers that say that they gave up do not multiply.".to_owned(),
-        x: Axis::linear("retrying layers").over(1.0, 5.0),
+        x: Axis::linear("retrying layers")
+            .over(0.8, 5.2)
+            .at_places((0..=5).map(|layers| layers.to_string()).collect()),
         y: Axis::log("calls per click"),
         shape: Shape::Lines {
             series: lines

@@ -112,7 +112,7 @@ fn draw(figure: &Figure, area: &Area<'_>) -> Result<(), String> {
     builder
         .margin(12)
         .x_label_area_size(44)
-        .y_label_area_size(70);
+        .y_label_area_size(if figure.y.places.is_empty() { 70 } else { 220 });
     macro_rules! chart {
         ($x:expr, $y:expr) => {{
             let mut chart = builder
@@ -122,8 +122,10 @@ fn draw(figure: &Figure, area: &Area<'_>) -> Result<(), String> {
                 .configure_mesh()
                 .x_desc(figure.x.label.clone())
                 .y_desc(figure.y.label.clone())
-                .x_label_formatter(&|value| number(*value))
-                .y_label_formatter(&|value| number(*value))
+                .x_labels(figure.x.places.len().max(10))
+                .y_labels(figure.y.places.len().max(10))
+                .x_label_formatter(&|value| tick(&figure.x, *value))
+                .y_label_formatter(&|value| tick(&figure.y, *value))
                 .light_line_style(WHITE.mix(0.0))
                 .bold_line_style(RGBColor(225, 225, 225))
                 .label_style(("sans-serif", 13))
@@ -256,6 +258,18 @@ fn edges(middles: &[f64]) -> Vec<f64> {
 
 fn ends(edges: &[f64]) -> Option<(f64, f64)> {
     Some((*edges.first()?, *edges.last()?))
+}
+
+/// What stands at this value of an axis.
+fn tick(axis: &Axis, value: f64) -> String {
+    if axis.places.is_empty() {
+        return number(value);
+    }
+    // Between two places stands nothing.
+    let place = value.round();
+    let name = axis.places.get(place as usize);
+    let here = place >= 0.0 && (value - place).abs() < 1e-6;
+    name.filter(|_| here).cloned().unwrap_or_default()
 }
 
 /// A label without a tail of zeros.
