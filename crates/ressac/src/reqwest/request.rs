@@ -1,0 +1,153 @@
+//! A request before it is sent.
+
+use std::fmt;
+use std::time::Duration;
+
+use ::reqwest::{Body, Response};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+
+use super::client::Client;
+use super::{Error, send};
+use crate::key::IdempotencyKey;
+use crate::operation::Options;
+
+/// A request, and what is said of its operation.
+#[must_use = "a request does nothing until it is sent"]
+#[derive(Debug)]
+pub struct RequestBuilder {
+    client: Client,
+    inner: ::reqwest::RequestBuilder,
+    options: Options,
+}
+
+impl RequestBuilder {
+    pub(super) fn new(client: Client, inner: ::reqwest::RequestBuilder) -> Self {
+        RequestBuilder {
+            client,
+            inner,
+            options: Options::default(),
+        }
+    }
+
+    fn map(
+        mut self,
+        change: impl FnOnce(::reqwest::RequestBuilder) -> ::reqwest::RequestBuilder,
+    ) -> Self {
+        self.inner = change(self.inner);
+        self
+    }
+
+    /// With a header field.
+    pub fn header<K, V>(self, key: K, value: V) -> Self
+    where
+        HeaderName: TryFrom<K>,
+        <HeaderName as TryFrom<K>>::Error: Into<http::Error>,
+        HeaderValue: TryFrom<V>,
+        <HeaderValue as TryFrom<V>>::Error: Into<http::Error>,
+    {
+        self.map(|inner| inner.header(key, value))
+    }
+
+    /// With these header fields; they replace those of the same names.
+    pub fn headers(self, headers: HeaderMap) -> Self {
+        self.map(|inner| inner.headers(headers))
+    }
+
+    /// With a user name and a password.
+    pub fn basic_auth<U: fmt::Display, P: fmt::Display>(
+        self,
+        user: U,
+        password: Option<P>,
+    ) -> Self {
+        self.map(|inner| inner.basic_auth(user, password))
+    }
+
+    /// With a bearer token.
+    pub fn bearer_auth<T: fmt::Display>(self, token: T) -> Self {
+        self.map(|inner| inner.bearer_auth(token))
+    }
+
+    /// With a query string on top of the URL's.
+    pub fn query<T: Serialize + ?Sized>(self, query: &T) -> Self {
+        self.map(|inner| inner.query(query))
+    }
+
+    /// With a form as its body.
+    pub fn form<T: Serialize + ?Sized>(self, form: &T) -> Self {
+        self.map(|inner| inner.form(form))
+    }
+
+    /// With JSON as its body.
+    pub fn json<T: Serialize + ?Sized>(self, json: &T) -> Self {
+        self.map(|inner| inner.json(json))
+    }
+
+    /// With this body. Bytes and text are sent again with each attempt; a stream can be sent once:
+    /// an attempt that fails before it has begun to leave may be followed by another, any later
+    /// failure ends as `body_not_replayable`.
+    pub fn body<T: Into<Body>>(self, body: T) -> Self {
+        self.map(|inner| inner.body(body))
+    }
+
+    /// The longest that one attempt may take, its reply's body included. The policy's
+    /// `attempt_timeout` counts where it is shorter.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.map(|inner| inner.timeout(timeout))
+    }
+
+    /// Nothing is sent later than this after the start, whatever the policy's window says.
+    pub const fn within(mut self, time: Duration) -> Self {
+        self.options.within = Some(time);
+        self
+    }
+
+    /// Repeating it does no harm though its method does not say so: a `POST` that only searches.
+    pub const fn idempotent(mut self) -> Self {
+        self.options.idempotent = true;
+        self
+    }
+
+    /// With a key of the caller's, which the partner is said to honour: one that was stored before
+    /// the call, or that names the business transaction. It goes in the header that the partner is
+    /// configured with, else in `Idempotency-Key`.
+    pub fn idempotency_key(mut self, key: IdempotencyKey) -> Self {
+        self.options.key = Some(key);
+        self
+    }
+
+    /// How long the partner remembers the key, where that is not its configuration's word.
+    pub const fn key_ttl(mut self, ttl: Duration) -> Self {
+        self.options.key_ttl = Some(ttl);
+        self
+    }
+
+    /// Sends it, again where that is safe and can help, until it is answered with success or the
+    /// policy ends it. Dropping the future cancels it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] says why it ended, what the partner may have done, and what to do; the reply, if
+    /// there was one, stands inside.
+    pub async fn send(self) -> Result<Response, Error> {
+        self.send_up_to(None).await
+    }
+
+    /// The same with the reply's body, up to `limit` bytes, as part of the attempt: a body that
+    /// breaks off is a failure, and is tried again where that is safe. Of a longer body the rest is
+    /// streamed.
+    ///
+    /// # Errors
+    ///
+    /// As [`RequestBuilder::send`].
+    pub async fn send_whole(self, limit: usize) -> Result<Response, Error> {
+        self.send_up_to(Some(limit)).await
+    }
+
+    async fn send_up_to(self, limit: Option<usize>) -> Result<Response, Error> {
+        match self.inner.build() {
+            Ok(request) => send::send(self.client, request, self.options, limit).await,
+            Err(error) => Err(send::not_begun(&self.client, self.options.key, error)),
+        }
+    }
+}
