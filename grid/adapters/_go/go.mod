@@ -1,0 +1,10 @@
+module grid
+
+go 1.24
+
+require (
+	github.com/cenkalti/backoff/v5 v5.0.3
+	github.com/hashicorp/go-retryablehttp v0.7.8
+)
+
+require github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
