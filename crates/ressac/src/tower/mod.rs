@@ -1,0 +1,1 @@
+//! A tower layer that repeats requests by a partner's policy.
