@@ -286,11 +286,12 @@ fn sleep<Fut>(call: &Call, wait: &Wait) -> State<Fut> {
 
 /// What of the last attempt is kept while the operation waits.
 pub(super) fn keep_less<T, E, J: Judge<T, E>>(judge: &J, last: &mut Last<E, J::Reply>) {
-    if let Last::Reply(reply) = std::mem::replace(last, Last::Nothing) {
-        *last = judge
+    *last = match std::mem::replace(last, Last::Nothing) {
+        Last::Reply(reply) => judge
             .keep_while_waiting(reply)
-            .map_or(Last::Nothing, Last::Reply);
-    }
+            .map_or(Last::Nothing, Last::Reply),
+        other => other,
+    };
 }
 
 const fn cancelled() -> End {
