@@ -41,7 +41,9 @@ impl Op {
 
     /// A setting, or the library's own value.
     pub fn number(&self, name: &str, otherwise: f64) -> f64 {
-        self.text(name).and_then(|t| t.parse().ok()).unwrap_or(otherwise)
+        self.text(name)
+            .and_then(|t| t.parse().ok())
+            .unwrap_or(otherwise)
     }
 
     /// A setting in milliseconds, or the library's own value.
@@ -115,7 +117,9 @@ impl Op {
 
     /// The body: bytes, or, where it can be read once only, a stream.
     pub async fn body(&self) -> Result<Option<reqwest::Body>, Error> {
-        let Some(path) = self.text("body_file") else { return Ok(None) };
+        let Some(path) = self.text("body_file") else {
+            return Ok(None);
+        };
         if self.text("body_mode").as_deref() == Some("stream") {
             let file = tokio::fs::File::open(path).await?;
             let stream = tokio_util::io::ReaderStream::new(file);
@@ -138,7 +142,9 @@ where
     S: Fn(C, Op) -> F + Copy + Send + 'static,
     F: Future<Output = Result<Reply, Error>> + Send + 'static,
 {
-    rustls::crypto::ring::default_provider().install_default().expect("none is there yet");
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("none is there yet");
     let (said, mut saying) = mpsc::unbounded_channel::<Value>();
     let printer = tokio::spawn(async move {
         while let Some(line) = saying.recv().await {
@@ -193,14 +199,18 @@ fn result(op: &Op, reply: Result<Reply, Error>) -> Value {
             line["ok"] = (200..300).contains(&status).into();
             line["status"] = status.into();
             line["body_len"] = body.len().into();
-            let sum = Sha256::digest(&body).iter().fold(String::new(), |mut text, byte| {
-                let _ = write!(text, "{byte:02x}");
-                text
-            });
+            let sum = Sha256::digest(&body)
+                .iter()
+                .fold(String::new(), |mut text, byte| {
+                    let _ = write!(text, "{byte:02x}");
+                    text
+                });
             line["body_sha256"] = sum.into();
         }
         Err(error) => {
-            let status = error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
+            let status = error
+                .downcast_ref::<reqwest::Error>()
+                .and_then(reqwest::Error::status);
             if let Some(status) = status {
                 line["status"] = status.as_u16().into();
             }

@@ -12,7 +12,9 @@ fn make(op: &Op) -> Client {
 }
 
 fn transient(error: &Error) -> bool {
-    let status = error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
+    let status = error
+        .downcast_ref::<reqwest::Error>()
+        .and_then(reqwest::Error::status);
     status.is_none_or(|s| s.is_server_error() || s == StatusCode::TOO_MANY_REQUESTS)
 }
 

@@ -9,16 +9,18 @@ fn make(op: &Op) -> Client {
     let host = url.host_str().unwrap_or_default().to_owned();
     let mut policy = retry::for_host(host)
         .max_retries_per_request(op.retries())
-        .classify_fn(|attempt| match (attempt.method().is_idempotent(), attempt.status()) {
-            (true, Some(StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)) => {
-                attempt.retryable()
-            }
-            (true, Some(StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)) => {
-                attempt.retryable()
-            }
-            (true, None) if attempt.error().is_some() => attempt.retryable(),
-            _ => attempt.success(),
-        });
+        .classify_fn(
+            |attempt| match (attempt.method().is_idempotent(), attempt.status()) {
+                (true, Some(StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)) => {
+                    attempt.retryable()
+                }
+                (true, Some(StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)) => {
+                    attempt.retryable()
+                }
+                (true, None) if attempt.error().is_some() => attempt.retryable(),
+                _ => attempt.success(),
+            },
+        );
     if op.text("budget").as_deref() == Some("off") {
         policy = policy.no_budget();
     }

@@ -1,0 +1,164 @@
+"""Makes the grid's pages of its reports.
+
+    page.py not-run CLAIMS REASON            a report without cases, to standard output
+    page.py page HTML MD OUT REPORT...       OUT.html, OUT.md and OUT.json: what `ressac prove
+                                             compare` wrote, under a table for the hasty reader
+    page.py check OLD.json NEW.json          1 if any verdict differs
+"""
+
+import datetime
+import html
+import json
+import pathlib
+import re
+import sys
+import tomllib
+
+# What a person wants to know first, and the cases that tell.
+TWICE = ["E01", "E02", "F02", "F06", "G04"]
+EARLY = ["C01", "C02", "C03", "C04", "C07", "C08"]
+CROWD = ["H02", "H03", "H04", "H05"]
+SHORT = ["E11", "E12", "F03", "F04", "G06"]
+
+
+def not_run(claims, reason):
+    told = tomllib.loads(pathlib.Path(claims).read_text())
+    client = told["client"]
+    client["version"] = f"{client.get('version', '')} (not run: {reason})"
+    totals = dict.fromkeys(["pass", "warn", "fail", "inconclusive", "not_claimed", "known_failing"], 0)
+    print(json.dumps({
+        "schema": 1, "suite": "", "client": client, "claims": {}, "claims_count": 0,
+        "profile": "ressac", "tempo": "fast", "seed": 0, "host": {"cores": 0}, "lambda_ms": 0.0,
+        "epsilon_ms": 0.0, "took_ms": 0, "totals": totals, "cases": [],
+    }))
+
+
+def verdicts(report):
+    return {case["id"].split("/")[0]: case["verdict"] for case in report["cases"]}
+
+
+def bad(found, cases, words=("fail", "warn")):
+    return [case for case in cases if found.get(case) in words]
+
+
+def answers(report):
+    """Twice, early, crowd, short: the four answers, each as (good, text)."""
+    found, claims = verdicts(report), report["claims"]
+    if not found:
+        return [(None, "not run")] * 4
+    twice = bad(found, TWICE, ("fail",))
+    early = bad(found, EARLY, ("fail",))
+    crowd = bad(found, CROWD)
+    short = bad(found, SHORT)
+    reads = "seconds" in ((claims.get("retry_after") or {}).get("forms") or [])
+    jitter = (claims.get("backoff") or {}).get("jitter", "none")
+    return [
+        (not twice, "may: " + " ".join(twice) if twice else "no"),
+        (reads and not early, "not read" if not reads else "broken: " + " ".join(early) if early else "kept"),
+        (jitter != "none" and not crowd,
+         "no jitter" if jitter == "none" else "crowds: " + " ".join(crowd) if crowd else "spreads"),
+        (not short, "may: " + " ".join(short) if short else "no"),
+    ]
+
+
+HEADS = ["client", "pays twice", "Retry-After", "after an outage", "short body passed on",
+         "fail", "warn", "pass", "unclaimed", "inconclusive"]
+NOTE = (
+    "A red cell is not the same as a bad library: a client fails a case when its documented use, "
+    "with its documented options, does on the wire what the case forbids. Wrappers that know no "
+    "HTTP repeat whatever they wrap; that they do not stop a POST is what the first column says. "
+    "A full column is no seal, and an empty claim is asked for nothing. How a row is made, and how "
+    "to correct it: grid/README.md. One cell again: grid/run.sh --only ROW --case CASE."
+)
+
+
+def table(reports):
+    for name, report in reports:
+        totals = report["totals"]
+        yield name, report, answers(report), [
+            totals[key] for key in ("fail", "warn", "pass", "not_claimed", "inconclusive")
+        ]
+
+
+def markdown(reports, compared):
+    lines = ["# The grid: clients as they are", "", "Made by `grid/run.sh`; do not edit.", "", NOTE, ""]
+    lines += ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    for _, report, four, totals in table(reports):
+        client = report["client"]
+        cells = [f"**{client['name']}** {client['version']}"]
+        cells += [text if good else f"**{text}**" for good, text in four]
+        lines.append("| " + " | ".join(cells + [str(n) for n in totals]) + " |")
+    return "\n".join(lines) + "\n\n## Every case\n\n" + compared
+
+
+def page(reports, compared):
+    rows = []
+    for name, report, four, totals in table(reports):
+        client = report["client"]
+        head = f"<th>{html.escape(client['name'])}<br><small>{html.escape(client['version'])}</small></th>"
+        cells = "".join(
+            f'<td class="v {"" if good is None else "pass" if good else "fail"}">{html.escape(text)}</td>'
+            for good, text in four)
+        rows.append(f"<tr>{head}{cells}" + "".join(f"<td>{n}</td>" for n in totals) + "</tr>")
+    heads = "".join(f"<th>{head}</th>" for head in HEADS)
+    top = (f"<h1>The grid: clients as they are</h1><p>{html.escape(NOTE)}</p>"
+           f"<table><tr>{heads}</tr>" + "\n".join(rows) + "</table>")
+    # The traces are not published: a cell leads to the report that its row was made of.
+    for name, report in reports:
+        inside = re.escape(html.escape(report["client"]["name"])) + "/report\\.html#[A-Z0-9]+"
+        compared = re.sub(f'href="{inside}"', f'href="../grid/reports/{name}.json"', compared)
+    return compared.replace("<h1>", top + "\n<h1>", 1)
+
+
+def summary(reports):
+    rows = []
+    for name, report in reports:
+        four = answers(report)
+        rows.append({
+            "row": name, "client": report["client"], "claims": report["claims_count"],
+            "profile": report["profile"], "tempo": report["tempo"], "seed": report["seed"],
+            "suite": report["suite"], "cores": report["host"]["cores"],
+            "max_lag_ms": max([case.get("lag_ms", 0) or 0 for case in report["cases"]], default=0),
+            "lambda_ms": report["lambda_ms"], "took_ms": report["took_ms"],
+            "totals": report["totals"],
+            "answers": dict(zip(["pays_twice", "retry_after", "crowd", "short_body"],
+                                [text for _, text in four])),
+            "verdicts": verdicts(report),
+        })
+    return {"date": datetime.date.today().isoformat(), "rows": rows}
+
+
+def check(old, new):
+    def flat(path):
+        rows = json.loads(pathlib.Path(path).read_text())["rows"]
+        return {(row["row"], case): v for row in rows for case, v in row["verdicts"].items()}
+    before, after = flat(old), flat(new)
+    changed = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
+    for row, case in changed:
+        print(f"{row} {case}: {before.get((row, case))} -> {after.get((row, case))}")
+    return 1 if changed else 0
+
+
+def main(words):
+    match words:
+        case ["not-run", claims, reason]:
+            not_run(claims, reason)
+        case ["page", compared_html, compared_md, out, *paths]:
+            reports = [(pathlib.Path(p).stem, json.loads(pathlib.Path(p).read_text())) for p in paths]
+            written = {
+                ".html": page(reports, pathlib.Path(compared_html).read_text()),
+                ".md": markdown(reports, pathlib.Path(compared_md).read_text()),
+                ".json": json.dumps(summary(reports), indent=1) + "\n",
+            }
+            for suffix, text in written.items():
+                pathlib.Path(out + suffix).write_text(text)
+        case ["check", old, new]:
+            return check(old, new)
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 64
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
