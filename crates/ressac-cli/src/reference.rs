@@ -63,8 +63,15 @@ fn section(page: &mut String, command: &Command, level: &str) {
             .map(|line| line.strip_prefix("  ").unwrap_or(line))
             .collect();
         let _ = writeln!(page, "\n```sh\n{}\n```", lines.join("\n"));
-        if !remark.is_empty() {
-            let _ = writeln!(page, "\n{remark}");
+        match remark.split_once(":\n  ") {
+            Some((title, list)) => {
+                let list = list.replace("\n  ", "\n");
+                let _ = writeln!(page, "\n{title}:\n\n```text\n{list}\n```");
+            }
+            None if !remark.is_empty() => {
+                let _ = writeln!(page, "\n{remark}");
+            }
+            None => {}
         }
     }
     for sub in command.get_subcommands() {

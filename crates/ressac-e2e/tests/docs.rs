@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use ressac_e2e::ressac;
 
 /// A line as it stands in a document, and as it is run here.
-const SCALED: [(&str, &str); 5] = [
+const SCALED: [(&str, &str); 7] = [
     // Building and testing is what runs this test; the binary is the one it built.
     (
         "cargo run --release -- demo",
@@ -17,6 +17,15 @@ const SCALED: [(&str, &str); 5] = [
     ),
     ("cargo test --workspace", "true"),
     ("cargo install --path crates/ressac-cli", "ressac --version"),
+    // In a debug build the whole of these takes minutes.
+    (
+        "ressac sim compare --policy sync --policy durable --capacity 1200 --rate 1000 --outage 2m",
+        "ressac sim compare --policy sync --policy durable --capacity 1200 --rate 1000 --outage 2m --seeds 1",
+    ),
+    (
+        "ressac sim suggest --policy durable --capacity 1200 --rate 1000 --outage 2m",
+        "ressac sim suggest --policy durable --capacity 1200 --rate 1000 --outage 2m --tries 3 --seeds 1",
+    ),
     ("cargo bench -p ressac-policy", "true"),
     ("cargo bench -p ressac-store", "true"),
 ];
@@ -93,6 +102,23 @@ fn every_command_of_the_documents_runs() {
     assert!(ran >= 4, "only {ran} documents have commands");
 }
 
+/// What `docs/benchmarks.md` says makes its figures takes hours, and a quiet machine: the nightly
+/// run makes them, each by the very line that stands there.
+#[test]
+fn the_nightly_run_makes_every_figure_of_the_benchmarks() {
+    let page = fs::read_to_string(top().join("docs/benchmarks.md")).unwrap();
+    let nightly = fs::read_to_string(top().join(".ci/nightly")).unwrap();
+    let runs: Vec<_> = nightly.lines().map(str::trim).collect();
+    let commands: Vec<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .map(|line| line.split('#').next().unwrap_or(line).trim())
+        .collect();
+    assert!(commands.len() >= 8, "{commands:?}");
+    let missing: Vec<_> = commands.iter().filter(|c| !runs.contains(c)).collect();
+    assert!(missing.is_empty(), ".ci/nightly does not run {missing:#?}");
+}
+
 /// Another run of these tests may be at it: it ends.
 fn wait_until_free(port: u16) {
     for _ in 0..600 {
@@ -115,16 +141,10 @@ fn reference(examples: &str) -> String {
         }
         lines = lines.replacen(ID, &format!("$(dead {number})"), 1);
     }
-    // A list of names that stands between the examples is no command.
-    let mut listing = false;
     // Each line by itself; between two, what the one began may end.
     let joined = lines.replace("\\\n", " ");
     let steps: Vec<_> = joined
         .lines()
-        .filter(|line| {
-            listing = line.ends_with(':') || listing && !line.starts_with("ressac ");
-            !listing
-        })
         .map(|line| format!("{line}\nsleep 0.3"))
         .collect();
     format!(

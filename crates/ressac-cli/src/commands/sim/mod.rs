@@ -21,20 +21,20 @@ use crate::output::Output;
 /// The arguments of `ressac sim`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-#[command(after_help = "Built-in scenarios:
+#[command(after_help = "Examples:
+  ressac sim outage
+  ressac sim outage --policy ressac.toml:payments --policy durable --html storm.html
+  ressac sim compare --policy sync --policy durable --capacity 1200 --rate 1000 --outage 5m
+  ressac sim suggest --policy durable --capacity 1200 --rate 1000 --outage 5m
+
+Built-in scenarios:
   edi-50        50 partners told Retry-After: 60, who comes back when
   outage        5 s of outage at 1,000 a second, by policy
   herd-5000     5,000 clients that fail at one instant, by jitter
   layers        retries above retries
   metastable    who recovers from a trigger, and up to which load
   breaker-sync  breakers that close together
-  aws-occ       the model of the 2015 AWS article, against published numbers
-
-Examples:
-  ressac sim outage
-  ressac sim outage --policy ressac.toml:payments --policy durable --html storm.html
-  ressac sim compare --policy sync --policy durable --capacity 1200 --rate 1000 --outage 5m
-  ressac sim suggest --policy durable --capacity 1200 --rate 1000 --outage 5m")]
+  aws-occ       the model of the 2015 AWS article, against published numbers")]
 pub(crate) struct Args {
     #[command(subcommand)]
     question: Option<Ask>,
