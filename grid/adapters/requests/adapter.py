@@ -26,7 +26,6 @@ def session(op, methods):
         **({"retry_after_max": int(s)} if (s := op.seconds("retry_after_max_ms", 0)) else {}),
     )
     made = requests.Session()
-    made.verify = op.ca_file or True
     for scheme in ("http://", "https://"):
         made.mount(scheme, HTTPAdapter(max_retries=retry, pool_maxsize=256))
     return made
@@ -36,7 +35,7 @@ def send(sessions, op):
     chosen = sessions[bool(op.key or op.safe)]
     response = chosen.request(
         op.method, op.url, headers=dict(op.headers), data=op.body(),
-        timeout=op.seconds("attempt_timeout_ms", 30.0),
+        timeout=op.seconds("attempt_timeout_ms", 30.0), verify=op.ca_file or True,
     )
     return response.status_code, response.content, len(response.raw.retries.history) + 1
 

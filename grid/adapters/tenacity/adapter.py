@@ -16,7 +16,6 @@ from tenacity import wait_random_exponential
 
 def make(op):
     session = requests.Session()
-    session.verify = op.ca_file or True
     adapter = requests.adapters.HTTPAdapter(pool_maxsize=256)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
@@ -37,7 +36,7 @@ def send(session, op):
     def call():
         response = session.request(
             op.method, op.url, headers=dict(op.headers), data=body,
-            timeout=op.seconds("attempt_timeout_ms", 30.0),
+            timeout=op.seconds("attempt_timeout_ms", 30.0), verify=op.ca_file or True,
         )
         response.raise_for_status()
         return response
