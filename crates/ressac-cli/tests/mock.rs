@@ -136,7 +136,9 @@ fn what_cannot_be_served_is_refused() {
         (&["--script", "503 hodl=2s"][..], 64, "did you mean `hold`?"),
         (&["--path", "/pay"], 64, "--script"),
         (&["--bind", "nowhere"], 64, "127.0.0.1:8080"),
-        (&["--control", "0.0.0.0:0"], 64, "loopback"),
+        (&["--control", "0.0.0.0:0"], 64, "--control-token"),
+        (&["--upstream", "https://x"], 64, "http://127.0.0.1:8080"),
+        (&["--script", "pass x*"], 64, "--upstream"),
         (&["--journal", "0"], 64, "--journal"),
         (&["-s", "no-such.toml"], 64, "no-such.toml"),
         (
@@ -154,4 +156,38 @@ fn what_cannot_be_served_is_refused() {
         assert!(ran.err.contains(word), "{ran:?}");
         assert!(!ran.err.contains(".ressac-"), "{ran:?}");
     }
+}
+
+#[test]
+fn a_program_behind_it_is_reached_and_its_certificate_lies_beside_the_ports() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut behind, ports) = start(folder.path(), &["--script", "201 x*", "--path", "/pay"]);
+    let url = plain(&ports).to_owned();
+    let front = tempfile::tempdir().unwrap();
+    let args = ["--upstream", &url, "--control-on-plain", "--control", "off"];
+    let (child, ports) = start(front.path(), &args);
+    let base = plain(&ports);
+    let ran = ressac(&["send", "-X", "POST", &format!("{base}/pay"), "--json"]);
+    assert_eq!(ran.json()["status"], 201, "{ran:?}");
+    let ca = ports["ca"].as_str().unwrap();
+    assert!(
+        std::fs::read_to_string(ca)
+            .unwrap()
+            .starts_with("-----BEGIN CERTIFICATE-----")
+    );
+    assert!(
+        ports["listeners"]["tls"]["url"]
+            .as_str()
+            .unwrap()
+            .starts_with("https://127.0.0.1:")
+    );
+    let stop = format!("{base}/__ressac/v1/stop");
+    assert_eq!(ressac(&["send", "-X", "POST", &stop]).code, 0);
+    assert_eq!(finish(child).code, 0);
+    assert!(
+        !Path::new(ca).exists(),
+        "the certificate goes with the mock"
+    );
+    behind.kill().unwrap();
+    behind.wait().unwrap();
 }

@@ -44,7 +44,7 @@ pub(crate) fn format(unix: i64, form: DateForm) -> String {
 }
 
 /// Year, month (1 to 12) and day (from 1) of a day counted from 1970-01-01, which is day 0.
-fn civil(mut days: i64) -> (i64, usize, i64) {
+pub(crate) fn civil(mut days: i64) -> (i64, usize, i64) {
     // Whole 400-year cycles first, then at most 400 years one by one.
     let mut year = 1970 + days.div_euclid(146_097) * 400;
     days = days.rem_euclid(146_097);

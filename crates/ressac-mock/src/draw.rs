@@ -7,6 +7,36 @@ use sha2::{Digest, Sha256};
 ///
 /// Integers go in as 8 bytes big-endian, strings followed by one zero byte.
 pub(crate) fn draw(seed: u64, route: &str, scope: &str, n: u64, label: &str) -> f64 {
+    let digest = identity(seed, route, scope, n, label).finalize();
+    let mut top = [0u8; 8];
+    top.copy_from_slice(&digest[..8]);
+    (u64::from_be_bytes(top) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// So many bytes from the same identity: block i is SHA-256 over it and i.
+pub(crate) fn bytes(
+    seed: u64,
+    route: &str,
+    scope: &str,
+    n: u64,
+    label: &str,
+    len: usize,
+) -> Vec<u8> {
+    let base = identity(seed, route, scope, n, label);
+    let mut out = Vec::with_capacity(len + 32);
+    for block in 0u64.. {
+        if out.len() >= len {
+            break;
+        }
+        let mut h = base.clone();
+        h.update(block.to_be_bytes());
+        out.extend_from_slice(&h.finalize());
+    }
+    out.truncate(len);
+    out
+}
+
+fn identity(seed: u64, route: &str, scope: &str, n: u64, label: &str) -> Sha256 {
     let mut h = Sha256::new();
     h.update(seed.to_be_bytes());
     h.update(route.as_bytes());
@@ -16,10 +46,7 @@ pub(crate) fn draw(seed: u64, route: &str, scope: &str, n: u64, label: &str) -> 
     h.update(n.to_be_bytes());
     h.update(label.as_bytes());
     h.update([0]);
-    let digest = h.finalize();
-    let mut top = [0u8; 8];
-    top.copy_from_slice(&digest[..8]);
-    (u64::from_be_bytes(top) >> 11) as f64 / (1u64 << 53) as f64
+    h
 }
 
 #[cfg(test)]

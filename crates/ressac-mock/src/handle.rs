@@ -13,6 +13,7 @@ use crate::step::{Script, Times};
 pub struct ScriptHandle {
     shared: Arc<Shared>,
     base: String,
+    tls: Option<String>,
     name: String,
     token: String,
     script: Script,
@@ -77,7 +78,7 @@ pub struct WaitError {
 impl ScriptHandle {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        base: String,
+        (base, tls): (String, Option<String>),
         name: String,
         token: String,
         script: Script,
@@ -85,6 +86,7 @@ impl ScriptHandle {
         Self {
             shared,
             base,
+            tls,
             name,
             token,
             script,
@@ -94,6 +96,18 @@ impl ScriptHandle {
     /// Where to send the operation.
     pub fn url(&self) -> String {
         format!("{}{}", self.base, self.path())
+    }
+
+    /// Where to send the operation over TLS.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has no listener with TLS; the default one has.
+    pub fn tls_url(&self) -> String {
+        match &self.tls {
+            Some(base) => format!("{base}{}", self.path()),
+            None => panic!("the scenario has no listener with TLS"),
+        }
     }
 
     /// The path of [`ScriptHandle::url`].

@@ -31,30 +31,36 @@ mod control;
 mod date;
 mod draw;
 mod exchange;
+mod fault;
 mod handle;
 mod journal;
 mod mock;
 mod notation;
 mod outage;
+mod quota;
 mod reply;
 mod resources;
 mod scenario;
 mod state;
 mod step;
 mod store;
+mod tls;
+mod upstream;
 mod wire;
 
+pub use fault::Fault;
 pub use handle::{Progress, ScriptHandle, WaitError};
-pub use journal::{Effect, Entry, Flag, Kind, Sent, Summary, Wire};
-pub use mock::{Mock, MockError, Options, ScriptError};
+pub use journal::{Connection, Effect, Entry, Flag, Kind, Sent, Summary, TlsInfo, Wire};
+pub use mock::{ListenerError, Mock, MockError, Options, ScriptError};
 pub use notation::NotationError;
 pub use resources::Resource;
 pub use scenario::{
-    FingerprintPart, Idempotency, ListenerSpec, Outage, OutageAction, OutageClock, PathPattern,
-    Route, Scenario, ScenarioError, Scope,
+    AcceptAction, AcceptScript, Certificate, FingerprintPart, Idempotency, ListenerSpec, Outage,
+    OutageAction, OutageClock, PathPattern, Quota, QuotaKind, Route, Scenario, ScenarioError,
+    Scope, TcpFaults, TcpSpec,
 };
 pub use state::Reset;
 pub use step::{
-    Action, Barrier, Body, Create, Cut, DateForm, DateWord, End, Hold, Pick, Point, Reply,
-    RetryAfter, Script, Step, Times,
+    Action, Barrier, Body, Create, Cut, DateForm, DateWord, Drip, End, Expect, FileBody, Framing,
+    Goaway, H2Code, Hold, Pick, Point, Reply, RetryAfter, Script, Step, Times,
 };

@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::control;
+use crate::fault::Fault;
 use crate::handle::ScriptHandle;
-use crate::journal::Entry;
+use crate::journal::{Connection, Entry};
 use crate::notation::NotationError;
-use crate::scenario::{PathPattern, Route, Scenario, Scope, check_script};
+use crate::scenario::{PathPattern, Route, Scenario, Scope, check_script, read_file};
 use crate::state::{Reset, RouteState, Shared};
-use crate::step::Script;
-use crate::wire::{Port, run_listener};
+use crate::step::{Cut, Script};
+use crate::upstream::Upstream;
+use crate::wire::{Port, Slot, run_listener};
 
 /// How a mock is started, beside what it does.
 #[derive(Debug, Clone)]
@@ -24,11 +27,19 @@ pub struct Options {
     /// Where the first listener binds; the others take its address and a free port.
     /// Default `127.0.0.1:0`.
     pub bind: SocketAddr,
-    /// Where the control API listens; loopback only. `None`: no control API.
-    /// Default `127.0.0.1:0`.
+    /// Where the control API listens; beyond loopback it needs `control_token`. `None`: no control
+    /// API of its own. Default `127.0.0.1:0`.
     pub control: Option<SocketAddr>,
+    /// What a caller of the control API must show, as `Authorization: Bearer`. Default: nothing.
+    pub control_token: Option<String>,
+    /// Whether listeners without TLS answer `/__ressac/` too, never faulted. Default: no.
+    pub control_on_plain: bool,
     /// The most entries of the journal; it also keeps below 64 MiB. Default 10 000.
     pub journal_entries: usize,
+    /// Where requests go that no route takes: an `http://` URL. Default: nowhere.
+    pub upstream: Option<String>,
+    /// Where the certificate of the mock's authority is written, as PEM. Default: nowhere.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -37,7 +48,11 @@ impl Default for Options {
         Self {
             bind: any,
             control: Some(any),
+            control_token: None,
+            control_on_plain: false,
             journal_entries: 10_000,
+            upstream: None,
+            ca_file: None,
         }
     }
 }
@@ -60,6 +75,35 @@ pub enum MockError {
     /// A blocking mock could not start its thread.
     #[error("cannot start a runtime: {0}")]
     Runtime(io::Error),
+    /// The upstream is no URL.
+    #[error("{0}")]
+    Upstream(String),
+    /// A step says `pass`, and there is nowhere to.
+    #[error("route {0} says `pass`, and there is no upstream; give its URL")]
+    NoUpstream(String),
+    /// The authority could not be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
+    /// The authority's certificate could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    CaFile {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Why a listener did not do as it was told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenerError {
+    /// There is none of that name.
+    #[error("no listener is named {0:?}")]
+    Unknown(String),
+    /// A port cannot be kept while nobody listens on it.
+    #[error("`down` needs SO_REUSEPORT to keep its port, which is not used on this system")]
+    Unsupported,
 }
 
 /// Why [`Mock::try_script`] refused a script.
@@ -95,7 +139,7 @@ pub struct ScriptError {
 pub struct Mock {
     shared: Arc<Shared>,
     listeners: Vec<(String, SocketAddr)>,
-    control: Option<SocketAddr>,
+    control: Arc<control::Context>,
     tasks: Vec<JoinHandle<()>>,
     /// Its own threads, when it was started for blocking code.
     runtime: Option<Runtime>,
@@ -119,35 +163,49 @@ impl Mock {
     ///
     /// # Errors
     ///
-    /// [`MockError`] if a port cannot be had, or the control API would not be on loopback.
+    /// [`MockError`] if a port cannot be had, the control API would be open to others, or the
+    /// upstream is no URL.
     pub async fn start_with(scenario: Scenario, options: Options) -> Result<Self, MockError> {
-        if let Some(addr) = options.control.filter(|a| !a.ip().is_loopback()) {
-            return Err(MockError::ControlNotLoopback(addr));
+        let shared = prepare(scenario, &options)?;
+        open_listeners(&shared, options.bind)?;
+        let slots = shared.listeners();
+        let listeners = slots.iter().map(|s| (s.spec.name.clone(), s.addr()));
+        let mut ports = control::Ports {
+            listeners: slots
+                .iter()
+                .map(|s| (s.spec.name.clone(), s.addr(), s.url()))
+                .collect(),
+            control: None,
+            ca: None,
+        };
+        if let Some(path) = &options.ca_file {
+            write_ca(&shared, path)?;
+            ports.ca = Some(path.clone());
         }
-        let names: Vec<String> = scenario.listeners.iter().map(|l| l.name.clone()).collect();
-        let shared = Shared::new(scenario, options.journal_entries.max(1));
-        let mut open = Vec::new();
-        for (i, name) in names.into_iter().enumerate() {
-            let mut addr = options.bind;
-            if i > 0 {
-                addr.set_port(0);
-            }
-            let (port, listener) =
-                Port::open(addr).map_err(|source| MockError::Bind { addr, source })?;
-            open.push((name, port, listener));
-        }
-        let listeners: Vec<_> = open.iter().map(|(n, p, _)| (n.clone(), p.addr())).collect();
-        let mut tasks = Vec::new();
-        let mut control = None;
+        let listeners = listeners.collect();
+        let mut control_listener = None;
         if let Some(addr) = options.control {
-            let (ctx, listener) = control::open(&shared, &listeners, addr)
+            let (addr, listener) = control::open(addr)
                 .await
                 .map_err(|source| MockError::Bind { addr, source })?;
-            control = Some(ctx.addr);
-            tasks.push(tokio::spawn(control::run(ctx, listener)));
+            ports.control = Some(addr);
+            control_listener = Some(listener);
         }
-        for (name, port, listener) in open {
-            let run = run_listener(Arc::clone(&shared), name.into(), port, listener);
+        let control = Arc::new(control::Context {
+            shared: Arc::clone(&shared),
+            ports,
+            token: options.control_token,
+        });
+        if options.control_on_plain {
+            // Set once, here.
+            let _ = shared.control.set(Arc::downgrade(&control));
+        }
+        let mut tasks = Vec::new();
+        if let Some(listener) = control_listener {
+            tasks.push(tokio::spawn(control::run(Arc::clone(&control), listener)));
+        }
+        for slot in shared.listeners() {
+            let run = run_listener(Arc::clone(&shared), Arc::clone(slot));
             tasks.push(tokio::spawn(run));
         }
         Ok(Self {
@@ -193,9 +251,45 @@ impl Mock {
         self.listeners[0].1
     }
 
-    /// `http://` and the address of the first listener, without a slash at the end.
+    /// The URL of the first listener, without a slash at the end.
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr())
+        self.shared.listeners()[0].url()
+    }
+
+    /// The URL of the first listener with TLS, without a slash at the end.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has none; the default one has.
+    pub fn tls_url(&self) -> String {
+        match self
+            .shared
+            .listeners()
+            .iter()
+            .find(|s| s.spec.certificate.is_some())
+        {
+            // A certificate names hosts; an address in a URL is one too.
+            Some(slot) => slot.url(),
+            None => panic!("the scenario has no listener with TLS"),
+        }
+    }
+
+    /// The URL of a listener, without a slash at the end.
+    pub fn listener_url(&self, name: &str) -> Option<String> {
+        let mut all = self.shared.listeners().iter();
+        Some(all.find(|s| s.spec.name == name)?.url())
+    }
+
+    /// The certificate of the mock's own authority, as PEM: what a client has to trust.
+    ///
+    /// # Panics
+    ///
+    /// If no key can be made, which takes a broken system.
+    pub fn ca_pem(&self) -> String {
+        match self.shared.tls() {
+            Ok(tls) => tls.ca_pem().to_owned(),
+            Err(e) => panic!("cannot make a certificate: {e}"),
+        }
     }
 
     /// Name and address of every listener.
@@ -205,12 +299,62 @@ impl Mock {
 
     /// `http://` and the address of the control API; the prefix is `/__ressac/v1/`.
     pub fn control_url(&self) -> Option<String> {
-        self.control.map(|a| format!("http://{a}"))
+        self.control.ports.control.map(|a| format!("http://{a}"))
     }
 
     /// Where the mock can be reached, as one JSON object: the content of a ports file.
     pub fn ports_json(&self) -> String {
-        control::ports_json(&self.listeners, self.control).to_string()
+        control::ports_json(&self.control.ports).to_string()
+    }
+
+    /// Lets a listener refuse connections, for a time or (`None`) until [`Mock::up`]: when this
+    /// returns, a SYN is answered with RST. Connections that are open stay open.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenerError`] if there is no such listener, or the system cannot keep its port.
+    pub fn down(&self, listener: &str, time: Option<Duration>) -> Result<(), ListenerError> {
+        if !cfg!(target_os = "linux") {
+            return Err(ListenerError::Unsupported);
+        }
+        self.shared.set_down(self.slot(listener)?, Some(time));
+        Ok(())
+    }
+
+    /// Ends what [`Mock::down`] began; the listener opens within milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenerError`] if there is no such listener.
+    pub fn up(&self, listener: &str) -> Result<(), ListenerError> {
+        self.shared.set_down(self.slot(listener)?, None);
+        Ok(())
+    }
+
+    fn slot(&self, name: &str) -> Result<&Arc<Slot>, ListenerError> {
+        let mut all = self.shared.listeners().iter();
+        all.find(|s| s.spec.name == name)
+            .ok_or_else(|| ListenerError::Unknown(name.to_owned()))
+    }
+
+    /// Ends open connections, of one listener or of all; `idle_only` spares those on which a
+    /// request is being served. Returns how many were told.
+    pub fn close_connections(&self, listener: Option<&str>, cut: Cut, idle_only: bool) -> usize {
+        self.shared.close_connections(listener, cut, idle_only)
+    }
+
+    /// Adds a fault that goes by itself; its id.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn add_fault(&self, fault: Fault) -> Result<u64, String> {
+        self.shared.add_fault(fault)
+    }
+
+    /// Removes a fault; whether it was there.
+    pub fn remove_fault(&self, id: u64) -> bool {
+        self.shared.core().faults.remove(id)
     }
 
     /// Adds a route of its own, with a fresh token as its path, for one operation of a test.
@@ -236,10 +380,23 @@ impl Mock {
             script: script.to_owned(),
             error,
         };
-        let parsed: Script = script.parse().map_err(wrong)?;
-        check_script(&parsed).map_err(|(what, fix)| wrong(NotationError::new(0, what, fix)))?;
-        let pattern = PathPattern::parse("/{token}")
-            .map_err(|(what, fix)| wrong(NotationError::new(0, what, fix)))?;
+        let mut parsed: Script = script.parse().map_err(wrong)?;
+        let bad = |(what, fix): (String, String)| wrong(NotationError::new(0, what, fix));
+        check_script(&parsed).map_err(bad)?;
+        for reply in parsed.replies_mut() {
+            read_file(reply, Some(Path::new(""))).map_err(bad)?;
+        }
+        if parsed.replies().any(|r| r.pass) && self.shared.upstream.is_none() {
+            let what = "`pass` needs an upstream".to_owned();
+            return Err(bad((what, "start the mock with one".to_owned())));
+        }
+        if parsed.replies().any(|r| r.early) {
+            self.shared
+                .listeners()
+                .iter()
+                .for_each(|s| s.shrink_buffer());
+        }
+        let pattern = PathPattern::parse("/{token}").map_err(bad)?;
         let salt = self.shared.clock.anchor_unix_ns() & 0xff_ffff;
         let mut core = self.shared.core();
         let index = core.routes.len();
@@ -263,11 +420,16 @@ impl Mock {
             listener: None,
             script: parsed.clone(),
             resource_id: None,
+            quota: None,
         }));
         drop(core);
+        let tls = self.shared.listeners().iter();
+        let tls = tls
+            .filter(|s| s.spec.certificate.is_some())
+            .map(|s| s.url());
         Ok(ScriptHandle::new(
             Arc::clone(&self.shared),
-            self.url(),
+            (self.url(), tls.take(1).next()),
             name,
             token,
             parsed,
@@ -282,6 +444,39 @@ impl Mock {
     /// Entries with a number above `seq`, oldest first.
     pub fn journal_since(&self, seq: u64) -> Vec<Entry> {
         self.shared.core().journal.since(seq).cloned().collect()
+    }
+
+    /// All connections of the journal, oldest first.
+    pub fn connections(&self) -> Vec<Connection> {
+        self.connections_since(0)
+    }
+
+    /// Connections with a number above `seq`, oldest first.
+    pub fn connections_since(&self, seq: u64) -> Vec<Connection> {
+        self.shared
+            .core()
+            .journal
+            .connections(seq)
+            .cloned()
+            .collect()
+    }
+
+    /// Waits until what the journal holds fits, and tells whether it did before `timeout`.
+    ///
+    /// `fits` is asked at once and after every change.
+    pub async fn wait_for(&self, timeout: Duration, mut fits: impl FnMut(&Self) -> bool) -> bool {
+        let mut changed = self.shared.changed.subscribe();
+        let wait = async {
+            loop {
+                changed.mark_unchanged();
+                if fits(self) {
+                    return;
+                }
+                // The sender lives in `self.shared`.
+                let _ = changed.changed().await;
+            }
+        };
+        tokio::time::timeout(timeout, wait).await.is_ok()
     }
 
     /// How many entries the journal has lost to its limit.
@@ -343,7 +538,68 @@ impl Mock {
             // A task that panicked has closed its sockets too.
             let _ = task.await;
         }
+        for slot in self.shared.listeners() {
+            slot.retire();
+        }
     }
+}
+
+/// Checks what does not depend on sockets.
+fn prepare(scenario: Scenario, options: &Options) -> Result<Arc<Shared>, MockError> {
+    let open = |a: &SocketAddr| !a.ip().is_loopback() && options.control_token.is_none();
+    if let Some(addr) = options.control.filter(open) {
+        return Err(MockError::ControlNotLoopback(addr));
+    }
+    if options.control_on_plain && open(&options.bind) {
+        return Err(MockError::ControlNotLoopback(options.bind));
+    }
+    let upstream = match &options.upstream {
+        Some(url) => Some(Upstream::parse(url).map_err(MockError::Upstream)?),
+        None => None,
+    };
+    let passes = |r: &&Route| r.script.replies().any(|r| r.pass);
+    if upstream.is_none()
+        && let Some(route) = scenario.routes.iter().find(passes)
+    {
+        return Err(MockError::NoUpstream(route.name.clone()));
+    }
+    let entries = options.journal_entries.max(1);
+    Ok(Shared::new(scenario, entries, upstream))
+}
+
+fn open_listeners(shared: &Arc<Shared>, bind: SocketAddr) -> Result<(), MockError> {
+    let (specs, early) = {
+        let core = shared.core();
+        (core.scenario.listeners.clone(), core.scenario.has_early())
+    };
+    let mut slots = Vec::with_capacity(specs.len());
+    for (i, spec) in specs.into_iter().enumerate() {
+        let mut addr = bind;
+        if i > 0 {
+            addr.set_port(0);
+        }
+        let (port, listener) =
+            Port::open(addr).map_err(|source| MockError::Bind { addr, source })?;
+        let slot = Slot::new(i, spec, port, listener);
+        if early {
+            slot.shrink_buffer();
+        }
+        slots.push(Arc::new(slot));
+    }
+    // One that begins by refusing must do so before anybody knows its port.
+    for slot in slots.iter().filter(|s| s.down_state(shared).0) {
+        slot.close();
+    }
+    shared.set_listeners(slots);
+    Ok(())
+}
+
+fn write_ca(shared: &Shared, path: &Path) -> Result<(), MockError> {
+    let tls = shared.tls().map_err(MockError::Certificate)?;
+    std::fs::write(path, tls.ca_pem()).map_err(|source| MockError::CaFile {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 impl Drop for Mock {
@@ -351,6 +607,9 @@ impl Drop for Mock {
         self.shared.shutdown.send_replace(true);
         for task in &self.tasks {
             task.abort();
+        }
+        for slot in self.shared.listeners() {
+            slot.retire();
         }
         if let Some(runtime) = self.runtime.take() {
             // A plain drop would panic inside another runtime.

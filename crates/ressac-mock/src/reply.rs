@@ -137,7 +137,7 @@ impl Content {
         announced: Option<u64>,
         extra: &[(&str, &str)],
     ) -> Vec<(String, String)> {
-        let mut out = Vec::with_capacity(self.headers.len() + 3);
+        let mut out = Vec::with_capacity(self.headers.len() + extra.len() + 2);
         out.extend(self.date.iter().map(|d| ("Date".to_owned(), d.clone())));
         out.extend(announced.map(|n| ("Content-Length".to_owned(), n.to_string())));
         out.extend(self.headers.iter().cloned());
@@ -164,11 +164,20 @@ pub(crate) fn head_bytes(status: u16, lines: &[(String, String)]) -> BytesMut {
     out
 }
 
+/// The head of a 1xx reply in bytes.
+pub(crate) fn interim_bytes(status: u16) -> Vec<u8> {
+    format!("HTTP/1.1 {status} {}\r\n\r\n", reason(status)).into_bytes()
+}
+
 fn body(step: &Reply, status: u16, mark: &Mark) -> (Option<&'static str>, Payload) {
     match &step.body {
         Some(Body::Pattern(n)) => (Some("application/octet-stream"), Payload::Pattern(*n)),
         Some(Body::Text(t)) => (Some("text/plain; charset=utf-8"), text(t)),
         Some(Body::Json(j)) => (Some("application/json"), text(j)),
+        Some(Body::File(f)) => (
+            Some("application/octet-stream"),
+            Payload::Bytes(f.content.clone()),
+        ),
         None if (200..300).contains(&status) && status != 204 => {
             (Some("application/json"), text(&mark.json))
         }
@@ -233,6 +242,9 @@ fn retry_after(
 /// The usual reason phrase; empty where there is none.
 fn reason(status: u16) -> &'static str {
     match status {
+        100 => "Continue",
+        102 => "Processing",
+        103 => "Early Hints",
         200 => "OK",
         201 => "Created",
         202 => "Accepted",

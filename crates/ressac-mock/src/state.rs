@@ -2,18 +2,22 @@
 //! journaled in the same critical section.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tokio::sync::{Semaphore, watch};
 
 use crate::barrier::Barriers;
 use crate::clock::Clock;
+use crate::fault::Faults;
 use crate::journal::{Entry, Journal, Metrics};
 use crate::outage::OutageClocks;
+use crate::quota::QuotaState;
 use crate::resources::Resources;
 use crate::scenario::{Route, Scenario};
 use crate::store::Store;
+use crate::tls::Tls;
+use crate::upstream::Upstream;
+use crate::wire::{Closing, Slot};
 
 /// The most connections at a time.
 const MAX_CONNECTIONS: usize = 10_000;
@@ -31,7 +35,13 @@ pub(crate) struct Shared {
     /// `stop` was asked for.
     pub(crate) stop: watch::Sender<bool>,
     pub(crate) slots: Arc<Semaphore>,
-    connections: AtomicU64,
+    conns: Mutex<HashMap<u64, Arc<Closing>>>,
+    listeners: OnceLock<Vec<Arc<Slot>>>,
+    tls: OnceLock<Result<Tls, String>>,
+    /// Where requests go that no route takes.
+    pub(crate) upstream: Option<Upstream>,
+    /// Calls under `/__ressac/` that come in on listeners without TLS, if they are answered there.
+    pub(crate) control: OnceLock<Weak<crate::control::Context>>,
 }
 
 pub(crate) struct Core {
@@ -44,6 +54,10 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     pub(crate) clocks: OutageClocks,
     pub(crate) barriers: Barriers,
+    pub(crate) faults: Faults,
+    /// Connections accepted, by listener, and in all.
+    pub(crate) accepted: HashMap<usize, u64>,
+    pub(crate) connections: u64,
     pub(crate) store: Store,
     pub(crate) resources: Resources,
 }
@@ -52,6 +66,7 @@ pub(crate) struct Core {
 pub(crate) struct RouteState {
     pub(crate) route: Arc<Route>,
     pub(crate) counts: HashMap<String, u64>,
+    pub(crate) quotas: HashMap<String, QuotaState>,
 }
 
 impl RouteState {
@@ -59,6 +74,7 @@ impl RouteState {
         Self {
             route: Arc::new(route),
             counts: HashMap::new(),
+            quotas: HashMap::new(),
         }
     }
 }
@@ -66,7 +82,7 @@ impl RouteState {
 /// What a reset forgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
-    /// The numbers of all arrivals: scripts begin again.
+    /// The numbers of all arrivals and connections: scripts begin again.
     Scripts,
     /// The journal; its numbers go on.
     Journal,
@@ -74,18 +90,22 @@ pub enum Reset {
     Resources,
     /// The idempotency store.
     Keys,
-    /// The clocks of outages: `start` is now, the others have not begun.
+    /// The clocks of outages: `start` is now, the others have not begun. Faults of the control API
+    /// go, and listeners that were told to refuse open again.
     Faults,
+    /// What quotas have counted.
+    Quotas,
 }
 
 impl Reset {
     /// Everything.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Scripts,
         Self::Journal,
         Self::Resources,
         Self::Keys,
         Self::Faults,
+        Self::Quotas,
     ];
 }
 
@@ -97,7 +117,11 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(scenario: Scenario, journal_entries: usize) -> Arc<Self> {
+    pub(crate) fn new(
+        scenario: Scenario,
+        journal_entries: usize,
+        upstream: Option<Upstream>,
+    ) -> Arc<Self> {
         let core = Core {
             generation: 0,
             routes: scenario
@@ -112,6 +136,9 @@ impl Shared {
             metrics: Metrics::default(),
             clocks: OutageClocks::default(),
             barriers: Barriers::default(),
+            faults: Faults::default(),
+            accepted: HashMap::new(),
+            connections: 0,
             store: Store::default(),
             resources: Resources::default(),
         };
@@ -124,7 +151,11 @@ impl Shared {
             shutdown: watch::Sender::new(false),
             stop: watch::Sender::new(false),
             slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
-            connections: AtomicU64::new(0),
+            conns: Mutex::new(HashMap::new()),
+            listeners: OnceLock::new(),
+            tls: OnceLock::new(),
+            upstream,
+            control: OnceLock::new(),
         })
     }
 
@@ -133,14 +164,73 @@ impl Shared {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a connection just accepted, from 1.
-    pub(crate) fn next_connection(&self) -> u64 {
-        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    /// Connections that are open.
+    pub(crate) fn conns(&self) -> MutexGuard<'_, HashMap<u64, Arc<Closing>>> {
+        self.conns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a fault; its id.
+    pub(crate) fn add_fault(&self, fault: crate::fault::Fault) -> Result<u64, String> {
+        if fault.needs_upstream() && self.upstream.is_none() {
+            return Err("do: `pass` needs an upstream; start the mock with --upstream".to_owned());
+        }
+        let now = self.clock.now();
+        self.core().faults.add(fault, now)
+    }
+
+    /// Ends connections; how many.
+    pub(crate) fn close_connections(
+        &self,
+        listener: Option<&str>,
+        cut: crate::step::Cut,
+        idle_only: bool,
+    ) -> usize {
+        let conns = self.conns();
+        let named = conns.values().filter(|c| {
+            listener.is_none_or(|l| l == c.listener.as_ref()) && !(idle_only && c.busy())
+        });
+        named.map(|c| c.ask(cut)).count()
+    }
+
+    /// The listeners, once they are open.
+    pub(crate) fn listeners(&self) -> &[Arc<Slot>] {
+        self.listeners.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn set_listeners(&self, slots: Vec<Arc<Slot>>) {
+        // Set once, by the start.
+        let _ = self.listeners.set(slots);
+    }
+
+    /// The authority, made when it is first needed.
+    pub(crate) fn tls(&self) -> Result<&Tls, String> {
+        self.tls
+            .get_or_init(Tls::new)
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// Refuses connections for a time (`None`: until told otherwise), or opens again.
+    pub(crate) fn set_down(&self, slot: &Slot, down: Option<Option<std::time::Duration>>) {
+        let until = down.map(|d| match d {
+            Some(d) => self.clock.now().saturating_add(crate::clock::nanos(d)),
+            None => u64::MAX,
+        });
+        slot.set_down(until);
+        self.clocks_moved.send_replace(());
+    }
+
+    /// Waits until the mock is reset or shut down: a silent connection.
+    pub(crate) async fn silent(&self) {
+        let mut reset = self.generation.subscribe();
+        let now = *reset.borrow_and_update();
+        // The sender lives in `self`.
+        let _ = reset.wait_for(|g| *g != now).await;
     }
 
     /// Fills a journal entry in.
-    pub(crate) fn note(&self, seq: u64, change: impl FnOnce(&mut Entry)) {
-        self.core().journal.update(seq, change);
+    pub(crate) fn note(&self, place: u64, change: impl FnOnce(&mut Entry)) {
+        self.core().journal.update(place, change);
         self.changed.send_replace(());
     }
 
@@ -149,6 +239,12 @@ impl Shared {
         let mut core = self.core();
         core.forget(what, self.clock.now());
         self.cancel(core);
+        if what.contains(&Reset::Faults) {
+            for slot in self.listeners() {
+                slot.set_down(None);
+            }
+            self.clocks_moved.send_replace(());
+        }
     }
 
     /// Replaces the scenario and all state that belongs to it; the journal stays.
@@ -164,10 +260,24 @@ impl Shared {
         core.scenario = scenario;
         let now = self.clock.now();
         core.forget(
-            &[Reset::Scripts, Reset::Resources, Reset::Keys, Reset::Faults],
+            &[
+                Reset::Scripts,
+                Reset::Resources,
+                Reset::Keys,
+                Reset::Faults,
+                Reset::Quotas,
+            ],
             now,
         );
+        let early = core.scenario.has_early();
         self.cancel(core);
+        for slot in self.listeners() {
+            slot.set_down(None);
+            if early {
+                slot.shrink_buffer();
+            }
+        }
+        self.clocks_moved.send_replace(());
     }
 
     fn cancel(&self, mut core: MutexGuard<'_, Core>) {
@@ -190,11 +300,16 @@ impl Core {
     fn forget(&mut self, what: &[Reset], now: u64) {
         for one in what {
             match one {
-                Reset::Scripts => self.routes.iter_mut().for_each(|r| r.counts.clear()),
+                Reset::Scripts => {
+                    self.routes.iter_mut().for_each(|r| r.counts.clear());
+                    self.accepted.clear();
+                }
+                Reset::Quotas => self.routes.iter_mut().for_each(|r| r.quotas.clear()),
                 Reset::Journal => self.journal.clear(),
                 Reset::Resources => self.resources.clear(),
                 Reset::Keys => self.store.clear(),
                 Reset::Faults => {
+                    self.faults.clear();
                     self.clocks = OutageClocks {
                         start: now,
                         ..Default::default()
@@ -202,17 +317,6 @@ impl Core {
                 }
             }
         }
-    }
-}
-
-impl Shared {
-    pub(crate) fn count_connection(&self, listener: &str, end: &'static str) {
-        *self
-            .core()
-            .metrics
-            .connections
-            .entry((listener.to_owned(), end))
-            .or_default() += 1;
     }
 }
 

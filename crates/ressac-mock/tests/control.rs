@@ -71,7 +71,7 @@ fn health_ports_scripts_and_journal() {
     let entries = page["entries"].as_array().unwrap();
     assert_eq!(
         (entries.len(), &page["dropped"], &page["next_seq"]),
-        (2, &json!(0), &json!(4))
+        (2, &json!(0), &json!(7))
     );
     let e = &entries[0];
     assert_eq!(
@@ -100,7 +100,17 @@ fn health_ports_scripts_and_journal() {
     assert!(ns.windows(2).all(|w| w[0] <= w[1]), "{ns:?}");
     assert_eq!(
         call(control, "journal?since=2&limit=1")["entries"][0]["seq"],
-        3
+        4
+    );
+    let connections = call(control, "journal")["connections"].clone();
+    assert_eq!(connections.as_array().unwrap().len(), 3);
+    assert_eq!(
+        (
+            &connections[1]["kind"],
+            &connections[1]["conn"],
+            &connections[1]["requests"]
+        ),
+        (&json!("connection"), &json!(2), &json!(1))
     );
     assert_eq!(
         call(control, "journal?limit=2")["entries"]
@@ -242,4 +252,125 @@ async fn stop_is_told_to_the_owner() {
         .unwrap();
     mock.shutdown().await;
     assert_eq!(call.join().unwrap(), 204);
+}
+
+#[test]
+fn listeners_and_connections_over_the_api() {
+    let (mock, control) = start();
+    assert_eq!(
+        send(control, "POST", "listeners/plain/down", "{\"for\":\"1h\"}").status,
+        204
+    );
+    assert!(std::net::TcpStream::connect(mock.addr()).is_err());
+    assert_eq!(send(control, "POST", "listeners/plain/up", "").status, 204);
+    raw::eventually("it opens", || {
+        std::net::TcpStream::connect(mock.addr()).is_ok()
+    });
+    for (path, body, status) in [
+        ("listeners/none/down", "{\"for\":\"1s\"}", 404),
+        ("listeners/plain/down", "", 422),
+        ("listeners/plain/down", "{\"for\":\"2h\"}", 422),
+        ("listeners/plain/down", "{\"for\":1}", 422),
+        ("connections/close", "{\"how\":\"kill\"}", 422),
+        ("connections/close", "{\"listener\":\"none\"}", 404),
+        ("connections/close", "[", 400),
+    ] {
+        assert_eq!(
+            send(control, "POST", path, body).status,
+            status,
+            "{path} {body}"
+        );
+    }
+    let mut idle = raw::connect(mock.addr());
+    raw::eventually("it is accepted", || {
+        let body = "{\"listener\":\"plain\",\"how\":\"rst\",\"idle_only\":true}";
+        let r = send(control, "POST", "connections/close", body);
+        let closed: Value = serde_json::from_slice(&r.body).unwrap();
+        closed["closed"].as_u64().unwrap() > 0
+    });
+    assert_eq!(raw::read_to_end(&mut idle), (vec![], raw::Ended::Rst));
+}
+
+#[test]
+fn the_journal_is_streamed_as_it_happens() {
+    let (mock, control) = start();
+    ask(mock.addr(), &post("/a/pay", "Connection: close\r\n", ""));
+    let mut s = raw::connect(control);
+    std::io::Write::write_all(&mut s, get("/__ressac/v1/journal/stream").as_bytes()).unwrap();
+    let head = raw::read_head(&mut s);
+    assert_eq!(head.header("Content-Type"), Some("application/x-ndjson"));
+    ask(mock.addr(), &post("/b/pay", "Connection: close\r\n", ""));
+    let mut seen = String::new();
+    while seen.matches("\"kind\":\"connection\"").count() < 2
+        || seen.matches("\"kind\":\"request\"").count() < 2
+        || !seen.ends_with("}\n")
+    {
+        seen.push_str(std::str::from_utf8(&raw::read_n(&mut s, 1)).unwrap());
+    }
+    let kinds = |text: &str| -> Vec<Value> {
+        let lines = text.lines().filter(|l| l.starts_with('{'));
+        lines.map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    let tokens: Vec<_> = kinds(&seen)
+        .into_iter()
+        .filter(|v| v["kind"] == "request")
+        .collect();
+    assert_eq!(
+        (&tokens[0]["token"], &tokens[1]["token"]),
+        (&json!("a"), &json!("b"))
+    );
+    assert_eq!(tokens[0]["sent"]["wire"], "complete");
+    drop(mock);
+    // The end of the mock ends the stream.
+    let (rest, _) = raw::read_to_end(&mut s);
+    assert!(rest.len() < 4096);
+}
+
+#[test]
+fn beyond_loopback_or_by_choice_a_token_is_needed() {
+    let options = Options {
+        control: Some("0.0.0.0:0".parse().unwrap()),
+        control_token: Some("secret".to_owned()),
+        ..Options::default()
+    };
+    let mock = Mock::start_blocking_with(Scenario::default(), options).unwrap();
+    let port = mock
+        .control_url()
+        .unwrap()
+        .rsplit_once(':')
+        .unwrap()
+        .1
+        .parse()
+        .unwrap();
+    let addr = SocketAddr::from(([127, 0, 0, 1], port));
+    let with = |line: &str| {
+        let request = format!("GET /__ressac/v1/health HTTP/1.1\r\n{line}\r\n");
+        ask(addr, &request).status
+    };
+    assert_eq!(with(""), 401);
+    assert_eq!(with("Authorization: Bearer secres\r\n"), 401);
+    assert_eq!(with("Authorization: Bearer secret\r\n"), 200);
+}
+
+#[test]
+fn the_api_can_be_had_on_the_plain_listener() {
+    let options = Options {
+        control: None,
+        control_on_plain: true,
+        ..Options::default()
+    };
+    let text = format!(
+        "{SCENARIO}\n[[route]]\nname = \"all\"\npath = \"/{{rest...}}\"\nscript = \"503 x*\""
+    );
+    let mock = Mock::start_blocking_with(Scenario::parse(&text).unwrap(), options).unwrap();
+    mock.arm();
+    // Before outages and routes, and never journaled.
+    let r = ask(mock.addr(), &get("/__ressac/v1/health"));
+    assert_eq!(r.status, 200);
+    assert_eq!(ask(mock.addr(), &get("/x")).status, 503);
+    assert_eq!(mock.journal().len(), 1);
+    let page = ask(mock.addr(), &get("/__ressac/v1/journal?kind=request"));
+    let page: Value = serde_json::from_slice(&page.body).unwrap();
+    assert_eq!(page["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(page["connections"], json!([]));
 }

@@ -92,13 +92,14 @@ fn mo_8_the_journal_is_bounded_and_counts_what_it_drops() {
         raw::read_reply(&mut c);
     }
     let seqs: Vec<u64> = mock.journal().iter().map(|e| e.seq).collect();
-    assert_eq!((seqs, mock.journal_dropped()), ((16..=25).collect(), 15));
-    let since: Vec<u64> = mock.journal_since(23).iter().map(|e| e.seq).collect();
-    assert_eq!(since, [24, 25]);
+    // The connection itself is number 1.
+    assert_eq!((seqs, mock.journal_dropped()), ((17..=26).collect(), 15));
+    let since: Vec<u64> = mock.journal_since(24).iter().map(|e| e.seq).collect();
+    assert_eq!(since, [25, 26]);
     mock.reset(&[Reset::Journal]);
     assert_eq!((mock.journal().len(), mock.journal_dropped()), (0, 0));
     ask(mock.addr(), &get("/x"));
-    assert_eq!(mock.journal()[0].seq, 26);
+    assert_eq!(mock.journal()[0].seq, 28);
 }
 
 #[test]

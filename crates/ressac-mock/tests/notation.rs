@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use ressac_mock::{
-    Action, Barrier, Body, Create, Cut, DateForm, DateWord, End, Hold, Pick, Point, Reply,
-    RetryAfter, Script, Step, Times,
+    Action, Barrier, Body, Create, Cut, DateForm, DateWord, Drip, End, Expect, Framing, Goaway,
+    H2Code, Hold, Pick, Point, Reply, RetryAfter, Script, Step, Times,
 };
 
 /// Prints and parses again, and must find the same.
@@ -45,6 +45,18 @@ fn the_scripts_of_the_manual() {
         "pick(0.2:503 ra=1, 0.1:rst@req, else:200) x*",
         "201 create=slow:2s, 201 create=abandon",
         "200 close, stall, 200 rst@end",
+        "200 gap=1s body=10 drip=3/20ms, 200 drip-head=1/5ms, 200 gap=* body=1, 200 gap=1s..2s",
+        "200 chunked body=100 nolast, 200 body=100 badchunk, 200 body=50 until-close, 200 chunked",
+        "201 create interim=103 rst@interim, 200 interim=103, interim=100 fin@interim",
+        "garbage=64, 200",
+        "503 early close, 413 early rst@end",
+        "200 expect=417, 200 expect=never, 200 expect=late:2s, 401 expect=final, 200 expect=auto",
+        "200 quiet-close, 200 idle=1s, 200 idle-rst=20ms, 200 race=fin, 200 barrier=8 race=rst",
+        "200 file=reply.json, 200 file=\"a b.json\"",
+        "pass x2, 503, pass rst@body+10, hold=1s pass x*",
+        "refused-stream, 201 create rst-stream=INTERNAL_ERROR, 200 body=9 rst-stream=CANCEL@body+3",
+        "200 rst-stream=NO_ERROR@hdr, 200 cl=100 body=40 end-stream",
+        "goaway=below, 201 create goaway=covers code=INTERNAL_ERROR, 200 goaway=graceful",
     ] {
         round(text);
     }
@@ -101,45 +113,34 @@ fn mistakes_are_pointed_at_and_named() {
         ("pick(else:200, 0.1:503)", 16, "put `else` last"),
         ("pick(0.5:99, else:200)", 10, "not a status"),
         ("pick(else:200) ra=1", 16, "inside the arms"),
+        ("200 cl=5 chunked", 1, "another framing"),
+        ("200 chunked until-close", 13, "contradicts"),
+        ("204 chunked", 1, "has no body"),
+        ("200 interim=101", 5, "no interim status"),
+        ("200 fin@interim", 1, "there is none"),
+        ("200 garbage=5", 1, "instead of a reply"),
+        ("garbage=0", 1, "write 1 to 1M"),
+        ("200 early create", 1, "whole request"),
+        ("200 early race=fin", 1, "ends the connection"),
+        ("200 early expect=never", 1, "asks for one"),
+        ("200 expect=maybe", 5, "write auto"),
+        ("200 drip=5", 5, "is no drip"),
+        ("200 drip=0/1s", 5, "no number of bytes"),
+        ("200 race=now", 5, "write fin or rst"),
+        ("200 body=5 pass", 1, "upstream's body"),
+        ("201 create pass", 1, "effect is the upstream"),
+        ("200 rst-stream=CANSEL", 5, "did you mean `CANCEL`"),
+        ("200 rst-stream=CANCEL@end", 5, "hdr or body+N"),
+        ("200 goaway=never", 5, "below, covers or graceful"),
+        ("200 code=CANCEL", 1, "without a `goaway`"),
+        ("200 cl=9 body=1 race=fin", 1, "cannot be kept alive"),
+        ("200 chunked nolast close", 1, "by itself"),
+        ("200 quiet-close=1", 5, "takes no value"),
+        ("200 file=", 5, "without a name"),
     ] {
         let err = text.parse::<Script>().expect_err(text);
         assert!(err.to_string().contains(part), "{text}: {err}");
         assert_eq!(err.column(), column, "{text}: {err}");
-    }
-}
-
-#[test]
-fn words_to_come_are_refused_by_name() {
-    for word in [
-        "gap=1s",
-        "drip=1/1s",
-        "drip-head=1/1s",
-        "chunked",
-        "nolast",
-        "badchunk",
-        "until-close",
-        "interim=103",
-        "garbage=64",
-        "early",
-        "expect=never",
-        "quiet-close",
-        "idle=1s",
-        "idle-rst=1s",
-        "race=fin",
-        "pass",
-        "refused-stream",
-        "rst-stream=CANCEL",
-        "end-stream",
-        "goaway=below",
-        "code=NO_ERROR",
-        "fin@interim",
-        "rst@interim",
-        "file=x",
-    ] {
-        let err = format!("200 {word}").parse::<Script>().unwrap_err();
-        let name = word.split('=').next().unwrap();
-        assert_eq!(err.message(), format!("`{name}` is not supported yet"));
-        assert_eq!(err.column(), 5);
     }
 }
 
@@ -174,20 +175,82 @@ fn retry_after() -> impl Strategy<Value = RetryAfter> {
     ]
 }
 
-fn end() -> impl Strategy<Value = End> {
+fn end() -> BoxedStrategy<End> {
     let cut = prop_oneof![Just(Cut::Fin), Just(Cut::Rst)];
     let point = prop_oneof![
         Just(Point::Head),
         Just(Point::Req),
+        Just(Point::Interim),
         Just(Point::Hdr),
         Just(Point::End),
         any::<u64>().prop_map(Point::Body),
     ];
+    let code = (0u32..14).prop_map(H2Code);
+    let stream_point = prop_oneof![
+        Just(Point::Req),
+        Just(Point::Hdr),
+        any::<u64>().prop_map(Point::Body)
+    ];
     prop_oneof![
         Just(End::Close),
+        Just(End::QuietClose),
         Just(End::Stall),
+        Just(End::RefusedStream),
+        Just(End::EndStream),
+        prop_oneof![
+            Just(Goaway::Below),
+            Just(Goaway::Covers),
+            Just(Goaway::Graceful)
+        ]
+        .prop_map(End::Goaway),
+        (cut.clone(), time()).prop_map(|(c, t)| End::Idle(c, t)),
+        cut.clone().prop_map(End::Race),
+        (code, stream_point).prop_map(|(c, p)| End::RstStream(c, p)),
         (cut, point).prop_map(|(c, p)| End::At(c, p))
     ]
+    .boxed()
+}
+
+fn framing() -> impl Strategy<Value = Framing> {
+    prop_oneof![
+        Just(Framing::Chunked),
+        Just(Framing::NoLast),
+        Just(Framing::BadChunk),
+        Just(Framing::UntilClose),
+    ]
+}
+
+fn drip() -> impl Strategy<Value = Drip> {
+    (1u32.., time()).prop_map(|(bytes, every)| Drip { bytes, every })
+}
+
+fn expect() -> impl Strategy<Value = Expect> {
+    prop_oneof![
+        Just(Expect::Auto),
+        Just(Expect::Never),
+        Just(Expect::Fail),
+        Just(Expect::Final),
+        time().prop_map(Expect::Late),
+    ]
+}
+
+/// The rarer words, seldom together.
+fn rare() -> BoxedStrategy<Reply> {
+    let plain = Reply::default;
+    prop_oneof![
+        4 => Just(plain()),
+        1 => hold().prop_map(move |h| Reply { gap: Some(h), ..plain() }),
+        1 => drip().prop_map(move |d| Reply { drip: Some(d), ..plain() }),
+        1 => drip().prop_map(move |d| Reply { drip_head: Some(d), ..plain() }),
+        1 => framing().prop_map(move |f| Reply { framing: Some(f), ..plain() }),
+        1 => (102u16..200).prop_map(move |s| Reply { interim: Some(s), ..plain() }),
+        1 => (1u32..=1_048_576).prop_map(move |n| Reply { garbage: Some(n), ..plain() }),
+        1 => expect().prop_map(move |e| Reply { expect: Some(e), ..plain() }),
+        1 => Just(Reply { early: true, ..plain() }),
+        1 => Just(Reply { pass: true, ..plain() }),
+        1 => (0u32..14).prop_map(move |c| Reply { code: Some(H2Code(c)), ..plain() }),
+    ]
+    .boxed()
 }
 
 fn hold() -> impl Strategy<Value = Hold> {
@@ -198,7 +261,7 @@ fn hold() -> impl Strategy<Value = Hold> {
     ]
 }
 
-fn reply() -> impl Strategy<Value = Reply> {
+fn reply() -> BoxedStrategy<Reply> {
     let create = prop_oneof![
         Just(Create::Now),
         Just(Create::Abandon),
@@ -229,9 +292,9 @@ fn reply() -> impl Strategy<Value = Reply> {
             of(create),
             of(barrier),
         ),
+        rare(),
     )
-        .prop_map(|(a, b)| {
-            let mut r = Reply::default();
+        .prop_map(|(a, b, mut r)| {
             (r.status, r.headers, r.body, r.retry_after, r.date) = a;
             (r.hold, r.content_length, r.end, r.create, r.barrier) = b;
             r
@@ -239,6 +302,7 @@ fn reply() -> impl Strategy<Value = Reply> {
         .prop_filter("an empty step cannot be written", |r| {
             *r != Reply::default()
         })
+        .boxed()
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -274,7 +338,22 @@ proptest! {
             // The generator makes contradictions too; they are refused as such, and as nothing
             // else.
             Err(e) => {
-                let known = ["whole request", "has no body", "nothing is sent", "ends before"];
+                let known = [
+                    "whole request",
+                    "has no body",
+                    "nothing is sent",
+                    "ends before",
+                    "there is none",
+                    "another framing",
+                    "instead of a reply",
+                    "ends the connection",
+                    "asks for one",
+                    "the end comes before",
+                    "upstream's",
+                    "by itself",
+                    "without a `goaway`",
+                    "cannot be kept alive",
+                ];
                 let text = e.to_string();
                 prop_assert!(known.iter().any(|k| text.contains(k)), "{}: {}", printed, text);
             }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ressac_mock::{OutageAction, OutageClock, Scenario, Scope, Script};
+use ressac_mock::{OutageAction, OutageClock, QuotaKind, Scenario, Scope, Script};
 
 const WHOLE: &str = r#"
 version = 1
@@ -23,6 +23,17 @@ path = "/{token}/v1/payments"
 scope = "token"
 script = "503 ra=2 x2, 201 create"
 resource = { id = "pay_{n}" }
+quota = { limit = 20, per = "1s", kind = "gcra", burst = 5, scope = "token", over = "503 ra=auto", announce = true }
+[[route]]
+name = "words"
+path = "/words"
+step = [{ status = 200, delay_body = "1s", drip = "3/20ms", drip_head = "1/5ms", body = 10, chunked = true, nolast = true },
+        { status = 201, interim = 103, create = true, end = "rst@interim" },
+        { garbage = "64" }, { status = 503, early = true, end = "close" }, { status = 200, expect = "late:2s", race = "rst" },
+        { status = 200, until_close = true }, { status = 200, idle = "1s" }, { status = 200, idle_rst = "1s" },
+        { refused_stream = true }, { rst_stream = "CANCEL" }, { content_length = 9, end_stream = true },
+        { goaway = "covers", code = "INTERNAL_ERROR" }, { badchunk = true }, { pass = true, end = "quiet-close" },
+        { pick = "0.5:503, else:200", times = "*" }]
 [[route]]
 name = "cut"
 listener = "second"
@@ -37,7 +48,20 @@ step = [{ status = 200, content_length = 100, body = { size = 100 }, end = "rst@
 #[test]
 fn a_whole_file() {
     let s = Scenario::parse(WHOLE).unwrap();
-    assert_eq!((s.seed, s.listeners.len(), s.routes.len()), (42, 2, 2));
+    assert_eq!((s.seed, s.listeners.len(), s.routes.len()), (42, 2, 3));
+    let quota = s.routes[0].quota.as_ref().unwrap();
+    assert_eq!(
+        (quota.limit, quota.kind),
+        (20, QuotaKind::Gcra { burst: 5 })
+    );
+    let words: Script = "200 body=10 gap=1s drip=3/20ms drip-head=1/5ms chunked nolast, \
+        201 interim=103 create rst@interim, garbage=64, 503 early close, \
+        200 expect=late:2s race=rst, 200 until-close, 200 idle=1s, 200 idle-rst=1s, \
+        refused-stream, rst-stream=CANCEL, cl=9 end-stream, goaway=covers code=INTERNAL_ERROR, \
+        badchunk, pass quiet-close, pick(0.5:503, else:200) x*"
+        .parse()
+        .unwrap();
+    assert_eq!(s.routes[1].script, words);
     let o = &s.outages[0];
     assert_eq!(
         (o.from, o.to),
@@ -48,16 +72,16 @@ fn a_whole_file() {
     let store = s.idempotency.unwrap();
     assert_eq!((store.header.as_str(), store.max_keys), ("X-Key", 50));
     assert_eq!(
-        (s.routes[0].scope, s.routes[1].scope),
+        (s.routes[0].scope, s.routes[2].scope),
         (Scope::Token, Scope::Global)
     );
-    assert_eq!(s.routes[1].listener.as_deref(), Some("second"));
+    assert_eq!(s.routes[2].listener.as_deref(), Some("second"));
     let short: Script = "200 body=100 cl=100 rst@body+10 x2, 429 ra=@850+3s, \
         409 json={\"a\":[1,\"x\"]} h=X-A:1 h=X-A:2 ra=1, hold=* create=slow:2s barrier=3:1s, \
         503 ra=\"soon\" date=none close x*"
         .parse()
         .unwrap();
-    assert_eq!(s.routes[1].script, short);
+    assert_eq!(s.routes[2].script, short);
 }
 
 #[test]
@@ -94,16 +118,36 @@ fn mistakes_have_line_column_and_fix() {
             "nothing to count to",
         ),
         (
-            format!("{route}script = \"200 chunked\""),
+            format!("{route}script = \"200 file=no/such/file\""),
             5,
-            15,
-            "not supported yet",
+            10,
+            "no/such/file cannot be read",
         ),
         (
             format!("{route}quota = {{}}\nscript = \"200\""),
             5,
-            1,
-            "not supported yet",
+            9,
+            "needs `limit` and `per`",
+        ),
+        (
+            format!("{route}quota = {{ limit = 0, per = \"1s\" }}\nscript = \"200\""),
+            5,
+            19,
+            "write 1 to 100000",
+        ),
+        (
+            format!("{route}quota = {{ limit = 1, per = \"1s\", burst = 2 }}\nscript = \"200\""),
+            5,
+            42,
+            "belongs to gcra",
+        ),
+        (
+            format!(
+                "{route}quota = {{ limit = 1, per = \"1s\", over = \"429 create\" }}\nscript = \"200\""
+            ),
+            5,
+            41,
+            "a quota has no effects",
         ),
         (route.to_owned(), 2, 1, "without a script"),
         (
@@ -125,7 +169,7 @@ fn mistakes_have_line_column_and_fix() {
             "capitals",
         ),
         (
-            format!("{route}script = \"200\"\nlistener = \"tls\""),
+            format!("{route}script = \"200\"\nlistener = \"other\""),
             6,
             12,
             "no listener",
@@ -145,8 +189,8 @@ fn mistakes_have_line_column_and_fix() {
         (
             format!("{route}step = [{{ status = 200, drip = 1 }}]"),
             5,
-            25,
-            "not supported yet",
+            32,
+            "is no drip",
         ),
         (
             format!("{route}step = [{{ status = 204, body = 3 }}]"),
@@ -157,14 +201,33 @@ fn mistakes_have_line_column_and_fix() {
         (
             format!("{route}step = [{{ end = \"fin@interim\" }}]"),
             5,
-            17,
-            "not supported yet",
+            9,
+            "there is none",
         ),
         (
-            "version = 1\n[[listener]]\nname = \"x\"\ntls = {}".to_owned(),
+            "version = 1\n[[listener]]\nname = \"x\"\ntls = { cert = \"old\" }".to_owned(),
             4,
-            1,
-            "not supported yet",
+            16,
+            "write one of valid, expired",
+        ),
+        (
+            "version = 1\n[[listener]]\nname = \"x\"\naccept = \"rst x2\"".to_owned(),
+            4,
+            10,
+            "like `ok x*`",
+        ),
+        (
+            "version = 1\n[[listener]]\nname = \"x\"\naccept = \"rst@hello x*\"".to_owned(),
+            4,
+            10,
+            "no ClientHello",
+        ),
+        (
+            "version = 1\n[[listener]]\nname = \"x\"\ntcp = { to = \"a:1\", down = true }"
+                .to_owned(),
+            4,
+            7,
+            "faults without an end",
         ),
         (
             "version = 1\noutage = [{ from = \"2s\", to = \"1s\", do = \"503\" }]".to_owned(),

@@ -31,6 +31,14 @@ impl Answer {
         }
     }
 
+    /// As [`Answer::json`], with another status.
+    pub(super) fn created(value: &impl Serialize) -> Self {
+        Self {
+            status: 201,
+            ..Self::json(value)
+        }
+    }
+
     /// Done, and nothing to say.
     pub(super) fn done() -> Self {
         Self {
@@ -52,6 +60,7 @@ impl Answer {
         mut more: serde_json::Map<String, serde_json::Value>,
     ) -> Self {
         let title = match status {
+            401 => "Not allowed",
             404 => "Not found",
             405 => "Method not allowed",
             413 => "Too large",

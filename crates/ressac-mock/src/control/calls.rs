@@ -1,21 +1,19 @@
 //! The calls themselves.
 
-use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use serde_json::{Map, Value, json};
 
-use super::Context;
 use super::answer::Answer;
-use crate::scenario::{Scenario, ScenarioError};
+use super::query::decode;
+use super::{Context, journal, listeners};
+use crate::fault::Fault;
+use crate::scenario::{ListenerSpec, Scenario, ScenarioError};
 use crate::state::Reset;
 use crate::wire::RequestHead;
 
-/// Entries of one page of the journal.
-const PAGE: usize = 1000;
-
 pub(super) fn answer(ctx: &Context, head: &RequestHead, body: &[u8]) -> Answer {
     let path = head.path();
-    let query = head.target.split_once('?').map_or("", |(_, q)| q);
     if path == "/__ressac/metrics" {
         return only(head, "GET", || metrics(ctx));
     }
@@ -36,7 +34,18 @@ pub(super) fn answer(ctx: &Context, head: &RequestHead, body: &[u8]) -> Answer {
         }),
         ["scenario"] => only(head, "PUT", || put_scenario(ctx, body)),
         ["reset"] => only(head, "POST", || reset(ctx, body)),
-        ["journal"] => only(head, "GET", || journal(ctx, query)),
+        ["journal"] => only(head, "GET", || either(journal::page(ctx, head))),
+        ["journal", "stream"] => Answer::problem(405, "this call is GET"),
+        ["listeners", name, "down"] => only(head, "POST", || {
+            either(listeners::down(ctx, &decode(name), body))
+        }),
+        ["listeners", name, "up"] => {
+            only(head, "POST", || either(listeners::up(ctx, &decode(name))))
+        }
+        ["connections", "close"] => only(head, "POST", || either(listeners::close(ctx, body))),
+        ["faults"] if head.method == "GET" => faults(ctx),
+        ["faults"] => only(head, "POST", || add_fault(ctx, body)),
+        ["faults", id] => only(head, "DELETE", || remove_fault(ctx, id)),
         ["keys"] => only(head, "GET", || keys(ctx)),
         ["resources", name] => only(head, "GET", || resources(ctx, &decode(name))),
         ["scripts", route] => only(head, "GET", || script(ctx, &decode(route), "")),
@@ -44,6 +53,34 @@ pub(super) fn answer(ctx: &Context, head: &RequestHead, body: &[u8]) -> Answer {
             only(head, "GET", || script(ctx, &decode(route), &decode(scope)))
         }
         _ => Answer::problem(404, &format!("there is no call `{call}`")),
+    }
+}
+
+fn either(r: Result<Answer, Answer>) -> Answer {
+    r.unwrap_or_else(|problem| problem)
+}
+
+fn faults(ctx: &Context) -> Answer {
+    let now = ctx.shared.clock.now();
+    let list = ctx.shared.core().faults.list(now);
+    Answer::json(&json!({ "faults": list }))
+}
+
+fn add_fault(ctx: &Context, body: &[u8]) -> Answer {
+    let added = Fault::from_json(body).and_then(|f| ctx.shared.add_fault(f));
+    match added {
+        Ok(id) => Answer::created(&json!({ "id": id })),
+        Err(why) => Answer::problem(422, &why),
+    }
+}
+
+fn remove_fault(ctx: &Context, id: &str) -> Answer {
+    let gone = id
+        .parse()
+        .is_ok_and(|id| ctx.shared.core().faults.remove(id));
+    match gone {
+        true => Answer::done(),
+        false => Answer::problem(404, &format!("there is no fault {id:?}")),
     }
 }
 
@@ -60,37 +97,75 @@ fn metrics(ctx: &Context) -> Answer {
 }
 
 fn ports(ctx: &Context) -> Answer {
-    Answer::json(&ports_json(&ctx.listeners, Some(ctx.addr)))
+    Answer::json(&ports_json(&ctx.ports))
+}
+
+/// Where a mock can be reached.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ports {
+    /// Name, address and URL of each listener.
+    pub(crate) listeners: Vec<(String, SocketAddr, String)>,
+    pub(crate) control: Option<SocketAddr>,
+    /// Where the authority's certificate lies.
+    pub(crate) ca: Option<std::path::PathBuf>,
 }
 
 /// The object of `GET ports` and of the ports file.
-pub(crate) fn ports_json(
-    listeners: &[(String, std::net::SocketAddr)],
-    control: Option<std::net::SocketAddr>,
-) -> Value {
-    let url =
-        |a: &std::net::SocketAddr| json!({ "addr": a.to_string(), "url": format!("http://{a}") });
-    let named: Map<String, Value> = listeners.iter().map(|(n, a)| (n.clone(), url(a))).collect();
-    json!({ "listeners": named, "control": control.as_ref().map(url) })
+pub(crate) fn ports_json(ports: &Ports) -> Value {
+    let place = |a: &SocketAddr, url: &str| json!({ "addr": a.to_string(), "url": url });
+    let named: Map<String, Value> = ports
+        .listeners
+        .iter()
+        .map(|(n, a, url)| (n.clone(), place(a, url)))
+        .collect();
+    let control = ports.control.map(|a| place(&a, &format!("http://{a}")));
+    let ca = ports.ca.as_ref().map(|p| p.display().to_string());
+    json!({ "listeners": named, "control": control, "ca": ca })
 }
 
 fn put_scenario(ctx: &Context, body: &[u8]) -> Answer {
     let Ok(text) = std::str::from_utf8(body) else {
         return Answer::problem(422, "the scenario is not UTF-8");
     };
-    let scenario = match Scenario::parse(text) {
+    // Whoever calls is not at the machine: no file is read for them.
+    let scenario = match Scenario::read(text, None) {
         Ok(s) => s,
         Err(e) => return scenario_problem(&e),
     };
-    let open: Vec<&str> = ctx.listeners.iter().map(|(n, _)| n.as_str()).collect();
-    let asked: Vec<&str> = scenario.listeners.iter().map(|l| l.name.as_str()).collect();
-    if open != asked {
-        let detail =
-            format!("the listeners are {open:?} and stay open; the scenario has {asked:?}");
+    if let Err(detail) = same_listeners(ctx, &scenario) {
         return Answer::problem(422, &detail);
     }
     ctx.shared.replace(scenario);
     Answer::done()
+}
+
+/// The sockets stay open, so a scenario that wants others cannot be taken.
+fn same_listeners(ctx: &Context, scenario: &Scenario) -> Result<(), String> {
+    let open = ctx.shared.listeners();
+    let names = |of: &mut dyn Iterator<Item = &str>| of.collect::<Vec<_>>().join(", ");
+    let asked = &scenario.listeners;
+    if open.len() != asked.len() || open.iter().zip(asked).any(|(o, a)| o.spec.name != a.name) {
+        return Err(format!(
+            "the listeners are {} and stay open; the scenario has {}",
+            names(&mut open.iter().map(|o| o.spec.name.as_str())),
+            names(&mut asked.iter().map(|a| a.name.as_str())),
+        ));
+    }
+    let differs = open.iter().zip(asked).find(|(o, a)| {
+        let accept = o.spec.accept.clone();
+        o.spec
+            != ListenerSpec {
+                accept,
+                ..(*a).clone()
+            }
+    });
+    match differs {
+        Some((o, _)) => Err(format!(
+            "listener {} stays as it was started; only its accept script can change",
+            o.spec.name
+        )),
+        None => Ok(()),
+    }
 }
 
 fn scenario_problem(e: &ScenarioError) -> Answer {
@@ -127,10 +202,10 @@ fn reset(ctx: &Context, body: &[u8]) -> Answer {
             Some("resources") => Reset::Resources,
             Some("keys") => Reset::Keys,
             Some("faults") => Reset::Faults,
-            Some("quotas") => return Answer::problem(422, "quotas are not supported yet"),
+            Some("quotas") => Reset::Quotas,
             _ => {
                 let detail = format!(
-                    "unknown word {word}; write scripts, journal, resources, keys or faults"
+                    "unknown word {word}; write scripts, journal, resources, keys, quotas or faults"
                 );
                 return Answer::problem(422, &detail);
             }
@@ -138,57 +213,6 @@ fn reset(ctx: &Context, body: &[u8]) -> Answer {
     }
     ctx.shared.reset(&list);
     Answer::done()
-}
-
-fn journal(ctx: &Context, query: &str) -> Answer {
-    let params: HashMap<String, String> = query
-        .split('&')
-        .filter(|p| !p.is_empty())
-        .map(|p| p.split_once('=').unwrap_or((p, "")))
-        .map(|(k, v)| (decode(k), decode(v)))
-        .collect();
-    let mut number = [("since", 0u64), ("limit", PAGE as u64)];
-    for (name, value) in &mut number {
-        if let Some(text) = params.get(*name) {
-            match text.parse() {
-                Ok(n) => *value = n,
-                Err(_) => {
-                    return Answer::problem(400, &format!("`{name}` is not a number: {text:?}"));
-                }
-            }
-        }
-    }
-    let known = ["since", "limit", "token", "route"];
-    if let Some(other) = params.keys().find(|k| !known.contains(&k.as_str())) {
-        let detail = format!(
-            "unknown parameter {other:?}; there are {}",
-            known.join(", ")
-        );
-        return Answer::problem(400, &detail);
-    }
-    let limit = usize::try_from(number[1].1).unwrap_or(PAGE).min(PAGE);
-    let (token, route) = (params.get("token"), params.get("route"));
-    let core = ctx.shared.core();
-    let matches = |e: &&crate::journal::Entry| {
-        token.is_none_or(|t| e.token.as_ref() == Some(t))
-            && route.is_none_or(|r| e.route.as_ref() == Some(r))
-    };
-    let page: Vec<_> = core
-        .journal
-        .since(number[0].1)
-        .filter(matches)
-        .take(limit)
-        .cloned()
-        .collect();
-    let (next, dropped) = (core.journal.next_seq(), core.journal.dropped());
-    drop(core);
-    Answer::json(&json!({
-        "anchor_unix_ns": ctx.shared.clock.anchor_unix_ns(),
-        "now": ctx.shared.clock.now(),
-        "dropped": dropped,
-        "next_seq": next,
-        "entries": page,
-    }))
 }
 
 fn keys(ctx: &Context) -> Answer {
@@ -232,31 +256,4 @@ fn script(ctx: &Context, route: &str, scope: &str) -> Answer {
         "complete": progress.complete,
         "overruns": progress.overruns,
     }))
-}
-
-/// Percent-decoding; what is no escape stays as it is.
-fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let hex = text
-            .get(i + 1..i + 3)
-            .and_then(|h| u8::from_str_radix(h, 16).ok());
-        match (bytes[i], hex) {
-            (b'%', Some(b)) => {
-                out.push(b);
-                i += 3;
-            }
-            (b'+', _) => {
-                out.push(b' ');
-                i += 1;
-            }
-            (b, _) => {
-                out.push(b);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

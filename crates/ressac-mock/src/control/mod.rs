@@ -2,17 +2,21 @@
 
 mod answer;
 mod calls;
+mod journal;
+mod listeners;
+mod query;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::state::{Shared, ended};
-use crate::wire::{BodyError, Conn, RequestHead, finish_fin};
+use crate::wire::{BodyError, Conn, NoHead, RequestHead, finish_fin};
 use answer::Answer;
-pub(crate) use calls::ports_json;
+pub(crate) use calls::{Ports, ports_json};
 
 /// The largest body of a call: a scenario.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -22,9 +26,16 @@ const MAX_CONNECTIONS: usize = 64;
 /// What a call is answered from.
 pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
-    /// Name and address of each listener.
-    pub(crate) listeners: Vec<(String, SocketAddr)>,
-    pub(crate) addr: SocketAddr,
+    pub(crate) ports: Ports,
+    /// What a caller must show, where the API is open to others.
+    pub(crate) token: Option<String>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the token.
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
 }
 
 /// Serves calls until the mock shuts down.
@@ -57,30 +68,73 @@ async fn serve(ctx: Arc<Context>, stream: TcpStream) {
     loop {
         let head = tokio::select! {
             () = ended(&mut shutdown) => return,
-            head = conn.read_head(|| {}) => head,
+            head = conn.read_head(None, || {}) => head,
         };
-        let (answer, keep) = match head {
-            Ok(head) => {
-                let keep = !head.wants_close();
-                match body(&mut conn, &head).await {
-                    Ok(body) => (calls::answer(&ctx, &head, &body), keep),
-                    Err(answer) => (answer, false),
-                }
-            }
-            Err(crate::wire::NoHead::Bad(e)) => (Answer::problem(400, &e.0), false),
+        let next = match head {
+            Ok((head, _)) => answer_here(&ctx, conn, &head).await,
+            Err(NoHead::Bad(e)) => write(conn, &Answer::problem(400, &e.0), false).await,
             Err(_) => return,
         };
-        let bytes = answer.bytes(keep);
-        if conn.write(&bytes, &mut 0).await.is_err() {
-            return;
-        }
-        if !keep {
-            return finish_fin(conn).await;
+        match next {
+            Some(kept) => conn = kept,
+            None => return,
         }
     }
 }
 
-async fn body(conn: &mut Conn, head: &RequestHead) -> Result<bytes::Bytes, Answer> {
+/// Answers one call on a connection; the connection, if it is kept alive.
+pub(crate) async fn answer_here(ctx: &Context, mut conn: Conn, head: &RequestHead) -> Option<Conn> {
+    let keep = !head.wants_close();
+    if !allowed(ctx, head) {
+        let detail = "this call needs `Authorization: Bearer` and the control token";
+        return write(conn, &Answer::problem(401, detail), false).await;
+    }
+    if head.expects_continue()
+        && conn
+            .write(b"HTTP/1.1 100 Continue\r\n\r\n", &mut 0)
+            .await
+            .is_err()
+    {
+        return None;
+    }
+    match body(&mut conn, head).await {
+        Ok(_) if head.method == "GET" && head.path() == "/__ressac/v1/journal/stream" => {
+            journal::stream(ctx, conn, head).await;
+            None
+        }
+        Ok(body) => write(conn, &calls::answer(ctx, head, &body), keep).await,
+        Err(answer) => write(conn, &answer, false).await,
+    }
+}
+
+/// Whether a call shows the token, where one is needed. Compared without an early end, so that the
+/// time taken tells nothing.
+fn allowed(ctx: &Context, head: &RequestHead) -> bool {
+    let Some(token) = &ctx.token else {
+        return true;
+    };
+    let shown = head
+        .header("authorization")
+        .and_then(|v| v.strip_prefix("Bearer "))
+        .unwrap_or_default()
+        .trim();
+    let same = |acc: u8, (a, b): (u8, u8)| acc | (a ^ b);
+    shown.len() == token.len() && shown.bytes().zip(token.bytes()).fold(0, same) == 0
+}
+
+async fn write(mut conn: Conn, answer: &Answer, keep: bool) -> Option<Conn> {
+    let bytes = answer.bytes(keep);
+    if conn.write(&bytes, &mut 0).await.is_err() {
+        return None;
+    }
+    if !keep {
+        finish_fin(conn).await;
+        return None;
+    }
+    Some(conn)
+}
+
+async fn body(conn: &mut Conn, head: &RequestHead) -> Result<Bytes, Answer> {
     match conn.read_body(head.body, MAX_BODY + 1).await {
         Ok(info) if info.len <= MAX_BODY as u64 => Ok(info.head),
         Ok(_) => Err(Answer::problem(413, "a call has at most 4 MiB")),
@@ -90,20 +144,7 @@ async fn body(conn: &mut Conn, head: &RequestHead) -> Result<bytes::Bytes, Answe
 }
 
 /// Opens the listener of the control API.
-pub(crate) async fn open(
-    shared: &Arc<Shared>,
-    listeners: &[(String, SocketAddr)],
-    addr: SocketAddr,
-) -> std::io::Result<(Arc<Context>, TcpListener)> {
+pub(crate) async fn open(addr: SocketAddr) -> std::io::Result<(SocketAddr, TcpListener)> {
     let listener = TcpListener::bind(addr).await?;
-    let addr = listener.local_addr()?;
-    let listeners = listeners.to_vec();
-    Ok((
-        Arc::new(Context {
-            shared: Arc::clone(shared),
-            listeners,
-            addr,
-        }),
-        listener,
-    ))
+    Ok((listener.local_addr()?, listener))
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Exchange, problem};
 use crate::arrive::Plan;
-use crate::journal::Effect;
+use crate::journal::{Effect, Flag};
 use crate::reply::{Content, Mark};
 use crate::scenario::{FingerprintPart, Idempotency, Route};
 use crate::state::Core;
@@ -65,7 +65,7 @@ impl Exchange<'_> {
             }
             match create {
                 Create::Now => {
-                    return Ok(self.commit(&mut core, route, reply, mark, held.as_ref()));
+                    return Ok(self.commit(&mut core, route, reply, mark, body, held.as_ref()));
                 }
                 Create::Abandon => return Ok(Made::Nothing),
                 Create::Slow(_) => {}
@@ -85,7 +85,7 @@ impl Exchange<'_> {
         if core.generation != self.arrival.generation {
             return Err(Woken::Cancelled);
         }
-        Ok(self.commit(&mut core, route, reply, mark, held.as_ref()))
+        Ok(self.commit(&mut core, route, reply, mark, body, held.as_ref()))
     }
 
     fn found(&self, core: &mut Core, route: &Route, found: Begin) -> Made {
@@ -135,6 +135,7 @@ impl Exchange<'_> {
         route: &Route,
         reply: &Reply,
         mut mark: Mark,
+        body: &BodyInfo,
         held: Option<&Held<'_>>,
     ) -> Made {
         let (token, key) = (self.arrival.token.as_str(), self.arrival.key.as_deref());
@@ -150,11 +151,27 @@ impl Exchange<'_> {
             ));
         }
         let now = self.shared.clock.now();
-        if self.head.method == "POST" {
-            let template = route.resource_id.as_deref();
-            let id = core.resources.make(&route.name, template, token, key, now);
-            mark.location = Some(format!("{}/{id}", self.head.path().trim_end_matches('/')));
-            mark.json = with_id(&mark.json, &id);
+        match self.head.method.as_str() {
+            "POST" => {
+                let content = body_text(body);
+                let made = crate::resources::New {
+                    token,
+                    key,
+                    at: now,
+                    content,
+                };
+                let template = route.resource_id.as_deref();
+                let id = core.resources.make(&route.name, template, made);
+                mark.location = Some(format!("{}/{id}", self.head.path().trim_end_matches('/')));
+                mark.json = with_id(&mark.json, &id);
+            }
+            "PUT" | "DELETE" => {
+                if let Some(id) = self.head.path().rsplit('/').next() {
+                    let new = (self.head.method == "PUT").then(|| body_text(body));
+                    core.resources.change(None, id, new);
+                }
+            }
+            _ => {}
         }
         core.resources.count(token, key);
         self.note_effect(core, route, Effect::Created);
@@ -177,7 +194,63 @@ impl Exchange<'_> {
             .effects
             .entry((route.name.clone(), label))
             .or_default() += 1;
-        core.journal.update(self.arrival.seq, |e| e.effect = effect);
+        core.journal
+            .update(self.arrival.place, |e| e.effect = effect);
+    }
+
+    /// Replaces or removes a resource, without a script: one effect of the operation's token.
+    pub(super) fn change(&self, route: &Route, id: &str, body: &BodyInfo) {
+        let new = match self.head.method.as_str() {
+            "PUT" => Some(body_text(body)),
+            "DELETE" => None,
+            _ => return,
+        };
+        let mut core = self.shared.core();
+        if core.generation == self.arrival.generation
+            && core.resources.change(Some(&route.name), id, new)
+        {
+            let key = self.arrival.key.as_deref();
+            if core.resources.has_room(&self.arrival.token, key) {
+                core.resources.count(&self.arrival.token, key);
+            }
+            self.note_effect(&mut core, route, Effect::Created);
+        }
+    }
+
+    /// Asks the upstream. An error is a wait that was cancelled.
+    pub(super) async fn pass(
+        &mut self,
+        reply: &Reply,
+        body: Option<&BodyInfo>,
+    ) -> Result<Made, Woken> {
+        let Some(upstream) = &self.shared.upstream else {
+            return Ok(Made::Refused(problem(
+                599,
+                "no-upstream",
+                "There is no upstream",
+                "a step says `pass`; start the mock with --upstream",
+            )));
+        };
+        let generation = self.arrival.generation;
+        let empty = bytes::Bytes::new();
+        let content = body.map_or(&empty, |b| &b.head);
+        let got = tokio::select! {
+            _ = self.reset.wait_for(|g| *g != generation) => return Err(Woken::Cancelled),
+            got = upstream.send(self.head, content) => got,
+        };
+        match got {
+            Ok(mut content) => {
+                content.headers.extend(reply.headers.iter().cloned());
+                content.status = reply.status.unwrap_or(content.status);
+                Ok(Made::Fresh(content))
+            }
+            Err(why) => {
+                self.shared
+                    .note(self.arrival.place, |e| e.flags.push(Flag::UpstreamFailed));
+                let title = "The upstream gave no reply";
+                Ok(Made::Refused(problem(502, "upstream-failed", title, &why)))
+            }
+        }
     }
 
     fn fingerprint(&self, cfg: &Idempotency, body: &BodyInfo) -> Fingerprint {
@@ -198,6 +271,11 @@ fn missing_key(cfg: &Idempotency) -> Content {
     let title = format!("{} is missing", cfg.header);
     let detail = "this operation requires an idempotency key";
     problem(400, "key-missing", &title, detail)
+}
+
+/// The first of a body as text, which is what a resource keeps of it.
+fn body_text(body: &BodyInfo) -> String {
+    String::from_utf8_lossy(&body.head[..body.head.len().min(super::KEEP_BODY)]).into_owned()
 }
 
 /// The default JSON of a step with the id of the resource in front.

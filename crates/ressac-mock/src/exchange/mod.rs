@@ -1,87 +1,80 @@
-//! One exchange after another on a connection: read, meet the step, reply, end.
+//! One exchange: read, meet the step, reply, end.
+//!
+//! What is the same on HTTP/1 and HTTP/2 stands here: the order of a step up to the first byte of
+//! its reply, and what is journaled. `h1` and `h2` read requests and write replies.
 
 mod effect;
+mod h1;
 mod plan;
+mod resource;
 mod send;
+mod shape;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::arrive::{Arrival, Origin};
+use crate::arrive::{Arrival, Plan};
 use crate::barrier::Joined;
 use crate::clock::nanos;
-use crate::journal::{Flag, Kind, Sent, Wire, hex};
+use crate::journal::{Flag, Sent, Wire, hex};
 use crate::reply::{Content, Mark};
 use crate::state::Shared;
-use crate::step::{End, Hold, Reply};
-use crate::wire::{BodyError, BodyInfo, Conn, NoHead, RequestHead, Woken, finish_fin};
+use crate::step::{Cut, Hold, Reply};
+use crate::wire::{BodyInfo, Conn, Peer, RequestHead, Slot, Woken};
+use effect::Made;
 
 /// How much of a body the journal keeps.
 const KEEP_BODY: usize = 64 * 1024;
 
 /// Serves a connection until it ends, and says how, for the metrics.
-pub(crate) async fn serve(shared: &Arc<Shared>, listener: &str, mut conn: Conn) -> &'static str {
-    loop {
-        let mut t_first = 0;
-        let got = conn.read_head(|| t_first = shared.clock.now()).await;
-        let (number, t_accept) = (conn.number, conn.t_accept);
-        let origin = Origin {
-            conn: number,
-            listener,
-            t_accept,
-            t_first,
-        };
-        let head = match got {
-            Ok(head) => head,
-            Err(NoHead::Closed) => return "peer",
-            Err(NoHead::Incomplete) => {
-                shared.note_broken(Kind::Incomplete, &origin);
-                finish_fin(conn).await;
-                return "incomplete";
-            }
-            Err(NoHead::Bad(e)) => {
-                let seq = shared.note_broken(Kind::BadRequest, &origin);
-                send::bad_request(shared, conn, seq, &e.0).await;
-                return "bad-request";
-            }
-        };
-        let arrival = shared.arrive(&head, &origin);
-        let in_flight = InFlight(shared);
-        let exchange = Exchange {
-            shared,
-            head: &head,
-            arrival: &arrival,
-            reset: shared.generation.subscribe(),
-        };
-        let next = exchange.run(conn).await;
-        drop(in_flight);
-        conn = match next {
-            Ok(conn) => conn,
-            Err(end) => return end,
-        };
-    }
+pub(crate) async fn serve(shared: &Arc<Shared>, slot: &Slot, conn: Conn) -> &'static str {
+    h1::serve(shared, slot, conn).await
 }
 
-/// Counts down when an exchange ends, however it ends.
-struct InFlight<'a>(&'a Shared);
+/// What a connection that is kept alive meets next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// The next request.
+    Nothing,
+    /// The end, once it was idle for so long.
+    Idle(Cut, std::time::Duration),
+    /// The end instead of the next reply.
+    Race(Cut),
+}
+
+/// Counts down when an exchange ends, however it ends; one that was broken off is journaled so.
+pub(crate) struct InFlight<'a>(pub(crate) &'a Shared, pub(crate) u64);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
+        let now = self.0.clock.now();
         let mut core = self.0.core();
         core.metrics.in_flight = core.metrics.in_flight.saturating_sub(1);
+        core.journal.update(self.1, |e| {
+            if e.t_reply_after.is_none() {
+                e.t_reply_after = Some(now);
+                e.sent.get_or_insert_with(|| unsent(Wire::Cancelled)).wire = Wire::Cancelled;
+            }
+        });
     }
 }
 
-/// The connection kept alive, or how it ended.
-type Next = Result<Conn, &'static str>;
+fn unsent(wire: Wire) -> Sent {
+    Sent {
+        status: None,
+        headers: Vec::new(),
+        body_bytes: 0,
+        wire,
+    }
+}
 
-struct Exchange<'a> {
-    shared: &'a Arc<Shared>,
-    head: &'a RequestHead,
-    arrival: &'a Arrival,
-    reset: watch::Receiver<u64>,
+pub(crate) struct Exchange<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) head: &'a RequestHead,
+    pub(crate) arrival: &'a Arrival,
+    pub(crate) reset: watch::Receiver<u64>,
 }
 
 /// What is to be sent.
@@ -91,105 +84,94 @@ struct Outgoing<'r> {
     replayed: bool,
 }
 
-impl Exchange<'_> {
-    /// Order: read as the end demands, barrier, effect, hold, head, body, end.
-    async fn run(mut self, mut conn: Conn) -> Next {
-        let arrival = self.arrival;
-        let (reply, mark) = plan::reply(self.shared, self.head, arrival);
-        let mut body = None;
-        if !reply.ends_at_head() {
-            match self.read_body(&mut conn).await {
-                Ok(info) => body = Some(info),
-                Err(e) => return self.broken_body(conn, e).await,
-            }
+/// What a step came to, before the first byte of its reply.
+enum Ready<'r> {
+    Send(Outgoing<'r>),
+    /// No final reply; the effect has happened.
+    Nothing(Cow<'r, Reply>),
+    /// The mock was reset, or the peer went away.
+    Cancelled,
+}
+
+impl<'a> Exchange<'a> {
+    /// Order: barrier, effect, hold. The request was read as the end demands.
+    async fn prepare<'r>(
+        &mut self,
+        peer: &mut impl Peer,
+        reply: Cow<'r, Reply>,
+        mark: &Mark,
+        body: Option<&BodyInfo>,
+    ) -> Ready<'r> {
+        if self.barrier(peer, &reply).await != Woken::Due {
+            return Ready::Cancelled;
         }
-        if let Woken::Cancelled | Woken::PeerReset | Woken::PeerClosed =
-            self.barrier(&conn, &reply).await
+        if let (
+            Plan::Resource {
+                route,
+                id: Some(id),
+            },
+            Some(body),
+        ) = (&self.arrival.plan, body)
         {
-            return self.cancelled(conn).await;
+            self.change(route, id, body);
         }
-        let made = match (reply.create, &body) {
+        let made = match (reply.create, body) {
             (Some(create), Some(body)) => self.effect(&reply, create, mark.clone(), body).await,
-            _ => Ok(effect::Made::Nothing),
+            _ if reply.pass => self.pass(&reply, body).await,
+            _ => Ok(Made::Nothing),
         };
         let stored = match made {
-            Err(_) => return self.cancelled(conn).await,
+            Err(_) => return Ready::Cancelled,
             // A refusal of the store is no step of the script: it goes out whole and at once.
-            Ok(effect::Made::Refused(content)) => {
-                let reply = Cow::Owned(Reply::default());
-                return self
-                    .send(
-                        conn,
-                        Outgoing {
-                            reply,
-                            content,
-                            replayed: false,
-                        },
-                    )
-                    .await;
+            Ok(Made::Refused(content)) => {
+                return Ready::Send(Outgoing {
+                    reply: Cow::Owned(Reply::default()),
+                    content,
+                    replayed: false,
+                });
             }
-            Ok(effect::Made::Fresh(content)) => Some((content, false)),
-            Ok(effect::Made::Replay(content)) => Some((content, true)),
-            Ok(effect::Made::Nothing) => None,
+            Ok(Made::Fresh(content)) => Some((content, false)),
+            Ok(Made::Replay(content)) => Some((content, true)),
+            Ok(Made::Nothing) => None,
         };
-        match self.hold(&conn, &reply).await {
-            Woken::Due => {}
-            _ => return self.cancelled(conn).await,
+        if self.hold(peer, reply.hold).await != Woken::Due {
+            return Ready::Cancelled;
         }
         if reply.sends_nothing() {
-            return self.end_silently(conn, &reply).await;
+            return Ready::Nothing(reply);
         }
         let (content, replayed) = match stored {
             Some(stored) => stored,
-            None => (Content::make(&reply, &mark), false),
+            None => (Content::make(&reply, mark), false),
         };
-        self.send(
-            conn,
-            Outgoing {
-                reply,
-                content,
-                replayed,
-            },
-        )
-        .await
+        Ready::Send(Outgoing {
+            reply,
+            content,
+            replayed,
+        })
     }
 
-    async fn read_body(&self, conn: &mut Conn) -> Result<BodyInfo, BodyError> {
-        if self.head.expects_continue() {
-            let go = b"HTTP/1.1 100 Continue\r\n\r\n";
-            conn.write(go, &mut 0)
-                .await
-                .map_err(|_| BodyError::Incomplete)?;
-        }
-        let info = conn.read_body(self.head.body, KEEP_BODY).await?;
+    /// Journals a body that was read.
+    fn note_body(&self, info: &BodyInfo) {
         let now = self.shared.clock.now();
-        self.shared.note(self.arrival.seq, |e| {
+        self.shared.note(self.arrival.place, |e| {
             e.t_req_end = Some(now);
             e.body_len = info.len;
             e.body_sha256 = Some(hex(&info.sha256));
-            e.body_head = info.head.clone();
+            e.body_head = info.head.slice(..info.head.len().min(KEEP_BODY));
         });
-        Ok(info)
     }
 
-    async fn broken_body(&self, conn: Conn, error: BodyError) -> Next {
-        self.shared
-            .note(self.arrival.seq, |e| e.flags.push(Flag::Incomplete));
-        match error {
-            BodyError::Bad(why) => {
-                send::bad_request(self.shared, conn, self.arrival.seq, why).await;
-                Err("bad-request")
-            }
-            BodyError::Incomplete => {
-                self.ended(Wire::PeerClosed);
-                finish_fin(conn).await;
-                Err("incomplete")
-            }
+    /// How much of a body is kept: all of it, where it is passed on.
+    fn keep(reply: &Reply) -> usize {
+        match reply.pass {
+            true => usize::try_from(crate::wire::MAX_BODY).unwrap_or(usize::MAX),
+            false => KEEP_BODY,
         }
     }
 
     /// Waits at the barrier of the step, if it has one.
-    async fn barrier(&mut self, conn: &Conn, reply: &Reply) -> Woken {
+    async fn barrier(&mut self, peer: &mut impl Peer, reply: &Reply) -> Woken {
         let Some(barrier) = reply.barrier else {
             return Woken::Due;
         };
@@ -209,18 +191,18 @@ impl Exchange<'_> {
         };
         let mut released = waiting.released.clone();
         let deadline = Some(waiting.deadline);
-        let (shared, seq) = (self.shared, self.arrival.seq);
+        let (shared, place, generation) =
+            (self.shared, self.arrival.place, self.arrival.generation);
         tokio::select! {
             biased;
             // The sender only goes away unreleased when a reset clears the barriers.
             r = released.wait_for(|r| *r) => {
                 if r.is_ok() { Woken::Due } else { Woken::Cancelled }
             }
-            w = conn.wait(deadline, &mut self.reset, self.arrival.generation, || closed(shared, seq))
-                => {
+            w = peer.wait(deadline, &mut self.reset, generation, || closed(shared, place)) => {
                 if w == Woken::Due {
                     shared.core().barriers.expire(&waiting);
-                    shared.note(seq, |e| e.flags.push(Flag::BarrierTimeout));
+                    shared.note(place, |e| e.flags.push(Flag::BarrierTimeout));
                     self.released();
                 }
                 w
@@ -235,8 +217,9 @@ impl Exchange<'_> {
         self.shared.clocks_moved.send_replace(());
     }
 
-    async fn hold(&mut self, conn: &Conn, reply: &Reply) -> Woken {
-        let ns = match reply.hold {
+    /// A silence that the step asks for.
+    async fn hold(&mut self, peer: &mut impl Peer, hold: Option<Hold>) -> Woken {
+        let ns = match hold {
             None => return Woken::Due,
             Some(Hold::Forever) => None,
             Some(Hold::For(d)) => Some(nanos(d)),
@@ -245,65 +228,90 @@ impl Exchange<'_> {
                 Some(nanos(a) + (nanos(b - a) as f64 * u) as u64)
             }
         };
-        self.pause(conn, ns).await
+        self.pause(peer, ns).await
     }
 
     /// Waits, by a timer that a reset cancels; `None` is for ever.
-    async fn pause(&mut self, conn: &Conn, ns: Option<u64>) -> Woken {
+    async fn pause(&mut self, peer: &mut impl Peer, ns: Option<u64>) -> Woken {
         let until = ns.map(|ns| tokio::time::Instant::now() + std::time::Duration::from_nanos(ns));
-        let (shared, seq) = (self.shared, self.arrival.seq);
+        let (shared, place) = (self.shared, self.arrival.place);
         let generation = self.arrival.generation;
-        conn.wait(until, &mut self.reset, generation, || closed(shared, seq))
+        peer.wait(until, &mut self.reset, generation, || closed(shared, place))
             .await
     }
 
-    /// A wait ended by a reset of the mock or by the peer: nothing more is sent.
-    async fn cancelled(&self, conn: Conn) -> Next {
-        let reset = *self.reset.borrow() != self.arrival.generation;
-        self.ended(if reset {
-            Wire::Cancelled
-        } else {
-            Wire::PeerClosed
-        });
-        finish_fin(conn).await;
-        Err(if reset { "cancelled" } else { "peer" })
+    /// How a wait that did not come to its end is journaled.
+    fn broken_off(&self) -> Wire {
+        match *self.reset.borrow() != self.arrival.generation {
+            true => Wire::Cancelled,
+            false => Wire::PeerClosed,
+        }
     }
 
-    async fn end_silently(self, conn: Conn, reply: &Reply) -> Next {
+    /// Journals what is about to be sent, so that who reads the reply finds it there; the moment.
+    fn begin(&self, content: &Content, headers: Vec<(String, String)>) -> u64 {
+        let clock = &self.shared.clock;
+        let before = clock.now();
+        let retry_at = content.hint.map(|h| match h.absolute {
+            true => clock.at_unix_ns(i128::from(h.ns)),
+            false => before.saturating_add(h.ns),
+        });
+        let route = self.arrival.plan.route_name();
+        let mut core = self.shared.core();
+        core.metrics.reply(route, content.status);
+        core.journal.update(self.arrival.place, |e| {
+            e.t_reply_before = Some(before);
+            e.retry_at = retry_at;
+            e.retry_date = content.hint.and_then(|h| h.date);
+            e.sent = Some(Sent {
+                status: Some(content.status),
+                headers,
+                ..unsent(Wire::Sending)
+            });
+        });
+        drop(core);
+        self.shared.changed.send_replace(());
+        before
+    }
+
+    /// Journals the moment before an end without a reply.
+    fn begin_nothing(&self) {
         let now = self.shared.clock.now();
         self.shared
-            .note(self.arrival.seq, |e| e.t_reply_before = Some(now));
-        match reply.end {
-            Some(End::At(cut, _)) => self.cut(conn, cut).await,
-            _ => self.stall(conn).await,
-        }
+            .note(self.arrival.place, |e| e.t_reply_before = Some(now));
     }
 
     /// Journals the end of the exchange.
     fn ended(&self, wire: Wire) {
+        self.ended_with(wire, None);
+    }
+
+    /// As [`Exchange::ended`], with the body bytes sent and the moment before the last write.
+    fn ended_with(&self, wire: Wire, written: Option<(u64, u64)>) {
         let now = self.shared.clock.now();
         let mut core = self.shared.core();
         if wire != Wire::Complete {
             *core.metrics.faults.entry(wire.label()).or_default() += 1;
         }
-        core.journal.update(self.arrival.seq, |e| {
+        core.journal.update(self.arrival.place, |e| {
             e.t_reply_after = Some(now);
-            let none = || Sent {
-                status: None,
-                headers: Vec::new(),
-                body_bytes: 0,
-                wire,
-            };
-            e.sent.get_or_insert_with(none).wire = wire;
+            let sent = e.sent.get_or_insert_with(|| unsent(wire));
+            sent.wire = wire;
+            if let Some((bytes, last)) = written {
+                sent.body_bytes = bytes;
+                e.t_reply_before = Some(last);
+            }
         });
         drop(core);
         self.shared.changed.send_replace(());
     }
 }
 
-fn closed(shared: &Shared, seq: u64) {
+fn closed(shared: &Shared, place: u64) {
     let now = shared.clock.now();
-    shared.note(seq, |e| e.t_peer_close = Some(now));
+    shared.note(place, |e| {
+        e.t_peer_close.get_or_insert(now);
+    });
 }
 
 /// A problem document (RFC 9457) as content.

@@ -15,6 +15,8 @@ impl Plan {
         match self {
             Self::Step { index, step, .. } => (*index, *step),
             Self::Outage { number, .. } => (usize::MAX, *number),
+            Self::Fault(hit) => (usize::MAX - 1, usize::try_from(hit.id).unwrap_or(0)),
+            Self::Over { .. } => (usize::MAX - 2, 0),
             _ => (usize::MAX, 0),
         }
     }
@@ -26,10 +28,6 @@ pub(super) fn reply<'a>(
     head: &RequestHead,
     arrival: &'a Arrival,
 ) -> (Cow<'a, Reply>, Mark) {
-    let marked = |line: String| Mark {
-        line,
-        ..Mark::default()
-    };
     match &arrival.plan {
         Plan::Step { route, n, step, .. } => {
             let reply = arrival
@@ -48,21 +46,33 @@ pub(super) fn reply<'a>(
             ends,
         } => {
             let mut mark = marked(format!("outage={number}"));
-            mark.auto = Some(
-                ends.saturating_sub(shared.clock.now())
-                    .div_ceil(1_000_000_000),
-            );
+            mark.auto = Some(seconds_to(shared, *ends));
             (Cow::Borrowed(reply.as_ref()), mark)
         }
-        Plan::Down => {
-            let end = Some(End::At(Cut::Rst, Point::Head));
+        Plan::Fault(hit) => {
+            let mut mark = marked(format!("fault={}", hit.id));
+            mark.auto = Some(seconds_to(shared, hit.ends));
+            (Cow::Borrowed(hit.reply.as_ref()), mark)
+        }
+        Plan::Over { route, free_at } => {
+            let mut mark = marked(format!("{};over-quota", route.name));
+            mark.auto = Some(seconds_to(shared, *free_at));
+            let reply = route.quota.as_ref().map(|q| q.over.as_ref());
             (
-                Cow::Owned(Reply {
-                    end,
-                    ..Reply::default()
-                }),
-                Mark::default(),
+                reply.map_or(Cow::Owned(Reply::status(429)), Cow::Borrowed),
+                mark,
             )
+        }
+        Plan::Down => (Cow::Owned(cut(Cut::Rst)), Mark::default()),
+        // The end of the connection is what it meets; that is carried out before.
+        Plan::Raced => (Cow::Owned(cut(Cut::Fin)), Mark::default()),
+        Plan::Resource { route, id } => super::resource::reply(shared, head, route, id.as_deref()),
+        Plan::Upstream => {
+            let reply = Reply {
+                pass: true,
+                ..Reply::default()
+            };
+            (Cow::Owned(reply), marked("upstream".to_owned()))
         }
         Plan::Overrun { route, scope, n } => loud("script-ended", ended(route, scope, *n)),
         Plan::ScopeTableFull { route } => {
@@ -79,6 +89,27 @@ pub(super) fn reply<'a>(
         }
         Plan::Default => (Cow::Owned(Reply::status(200)), marked("default".to_owned())),
     }
+}
+
+/// Whole seconds until a moment, rounded up.
+fn seconds_to(shared: &Shared, at: u64) -> u64 {
+    at.saturating_sub(shared.clock.now())
+        .div_ceil(1_000_000_000)
+}
+
+fn cut(cut: Cut) -> Reply {
+    Reply {
+        end: Some(End::At(cut, Point::Head)),
+        ..Reply::default()
+    }
+}
+
+/// A step that means something on HTTP/2 only, on a connection that speaks HTTP/1.
+pub(super) fn needs_http2(step: &Reply) -> (Cow<'static, Reply>, Mark) {
+    loud(
+        "needs-http2",
+        format!("the step `{step}` can only be carried out on HTTP/2\n"),
+    )
 }
 
 fn marked(line: String) -> Mark {

@@ -1,7 +1,11 @@
 //! One entry of the journal.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
+
+use super::TlsInfo;
 
 /// What reached the mock, what it answered, and when.
 ///
@@ -23,7 +27,8 @@ pub struct Entry {
     pub t_head: u64,
     /// When the whole request was read.
     pub t_req_end: Option<u64>,
-    /// Just before the first byte of the reply was written, or the connection ended.
+    /// Just before the last write of the reply (the only one, of a small reply), or before the
+    /// connection ended: a client cannot have had the whole reply earlier.
     pub t_reply_before: Option<u64>,
     /// When the last byte was written and the end carried out.
     pub t_reply_after: Option<u64>,
@@ -31,10 +36,14 @@ pub struct Entry {
     pub t_peer_close: Option<u64>,
     /// Number of the connection, in order of `accept`.
     pub conn: u64,
+    /// The stream, on HTTP/2.
+    pub stream: Option<u32>,
     /// Name of the listener.
     pub listener: String,
-    /// `HTTP/1.1` or `HTTP/1.0`.
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
     pub proto: &'static str,
+    /// What was agreed on in the TLS handshake; without TLS: `None`.
+    pub tls: Option<Arc<TlsInfo>>,
     /// Method.
     pub method: String,
     /// Request target, as it came.
@@ -60,6 +69,8 @@ pub struct Entry {
     pub step: Option<u64>,
     /// Number of the outage that answered, from 1.
     pub outage: Option<u64>,
+    /// Id of the fault that answered.
+    pub fault: Option<u64>,
     /// What was sent.
     pub sent: Option<Sent>,
     /// A client that was told Retry-After must not come back before this moment.
@@ -144,6 +155,14 @@ pub enum Wire {
     Rst,
     /// Left open and silent.
     Stall,
+    /// It raced with the end of its connection: no reply, FIN or RST.
+    Race,
+    /// RST_STREAM with REFUSED_STREAM.
+    RefusedStream,
+    /// RST_STREAM with another code.
+    RstStream,
+    /// GOAWAY and FIN instead of a reply.
+    Goaway,
     /// RST, but the peer had not acknowledged every byte in time: it may have seen fewer.
     Uncertain,
     /// The peer went away first.
@@ -160,6 +179,10 @@ impl Wire {
             Self::Fin => "fin",
             Self::Rst => "rst",
             Self::Stall => "stall",
+            Self::Race => "race",
+            Self::RefusedStream => "refused-stream",
+            Self::RstStream => "rst-stream",
+            Self::Goaway => "goaway",
             Self::Uncertain => "uncertain",
             Self::PeerClosed => "peer-closed",
             Self::Cancelled => "cancelled",
@@ -193,6 +216,22 @@ pub enum Flag {
     Incomplete,
     /// Its barrier was released by time, not by number.
     BarrierTimeout,
+    /// It came while no route was there for it: a stranger's.
+    Foreign,
+    /// It met the end of a connection that was kept alive (`race`).
+    Raced,
+    /// It came as early data of TLS 1.3 (0-RTT).
+    Early,
+    /// Its quota was used up.
+    OverQuota,
+    /// A fault of the control API answered.
+    Fault,
+    /// It was answered from a resource, not from a script.
+    Resource,
+    /// Its step needs HTTP/2, and it came over HTTP/1.
+    NeedsHttp2,
+    /// The upstream could not be reached, or gave no reply.
+    UpstreamFailed,
 }
 
 fn body_head<S: Serializer>(body: &Bytes, s: S) -> Result<S::Ok, S::Error> {

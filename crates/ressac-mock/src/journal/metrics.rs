@@ -5,20 +5,34 @@ use std::fmt::Write;
 
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    pub(crate) requests: BTreeMap<(String, u16), u64>,
+    pub(crate) requests: BTreeMap<String, BTreeMap<u16, u64>>,
     pub(crate) connections: BTreeMap<(String, &'static str), u64>,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     pub(crate) overruns: BTreeMap<String, u64>,
     pub(crate) effects: BTreeMap<(String, &'static str), u64>,
+    pub(crate) foreign: u64,
     pub(crate) in_flight: u64,
 }
 
 impl Metrics {
+    /// Counts a reply.
+    pub(crate) fn reply(&mut self, route: &str, status: u16) {
+        // Only a new route allocates.
+        if !self.requests.contains_key(route) {
+            self.requests.insert(route.to_owned(), BTreeMap::new());
+        }
+        if let Some(by_status) = self.requests.get_mut(route) {
+            *by_status.entry(status).or_default() += 1;
+        }
+    }
+
     /// The page that a scraper reads.
     pub(crate) fn render(&self, journal_dropped: u64) -> String {
         let mut out = String::new();
-        let requests = self.requests.iter();
-        let requests = requests.map(|((r, s), n)| (format!("route=\"{r}\",status=\"{s}\""), *n));
+        let requests = self.requests.iter().flat_map(|(r, by_status)| {
+            let row = move |(s, n): (&u16, &u64)| (format!("route=\"{r}\",status=\"{s}\""), *n);
+            by_status.iter().map(row)
+        });
         family(
             &mut out,
             "requests_total",
@@ -63,6 +77,13 @@ impl Metrics {
             "counter",
             "What each create came to.",
             effects,
+        );
+        single(
+            &mut out,
+            "foreign_total",
+            "counter",
+            "Arrivals that no route takes.",
+            self.foreign,
         );
         single(
             &mut out,

@@ -1,11 +1,13 @@
 //! The journal: a bounded ring of what reached the wire.
 
+mod connection;
 mod entry;
 mod metrics;
 mod summary;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+pub use connection::{Connection, TlsInfo};
 pub(crate) use entry::hex;
 pub use entry::{Effect, Entry, Flag, Kind, Sent, Wire};
 pub(crate) use metrics::Metrics;
@@ -14,47 +16,99 @@ pub use summary::Summary;
 /// The most bytes the journal keeps.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The ring; the oldest entries go first, and are counted.
+/// Two rings, of arrivals and of connections; the oldest entries go first, and are counted.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    ring: VecDeque<Entry>,
-    first: u64,
+    /// The `seq` of the entry last written.
+    seq: u64,
+    arrivals: Ring<Entry>,
+    connections: Ring<Connection>,
+    /// Where an open connection stands in its ring.
+    open: HashMap<u64, u64>,
     bytes: usize,
-    dropped: u64,
     max_entries: usize,
+}
+
+/// Entries by their place, which rises by one and is never used again.
+#[derive(Debug)]
+struct Ring<T> {
+    list: VecDeque<T>,
+    first: u64,
+    dropped: u64,
+}
+
+impl<T> Ring<T> {
+    fn new() -> Self {
+        Self {
+            list: VecDeque::new(),
+            first: 1,
+            dropped: 0,
+        }
+    }
+
+    fn push(&mut self, one: T) -> u64 {
+        self.list.push_back(one);
+        self.first + self.list.len() as u64 - 1
+    }
+
+    fn get(&mut self, place: u64) -> Option<&mut T> {
+        let i = place.checked_sub(self.first)?;
+        self.list.get_mut(usize::try_from(i).ok()?)
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let old = self.list.pop_front()?;
+        self.first += 1;
+        self.dropped += 1;
+        Some(old)
+    }
+
+    fn clear(&mut self) {
+        self.first += self.list.len() as u64;
+        self.list.clear();
+        self.dropped = 0;
+    }
+
+    /// Those numbered above `since`.
+    fn since(&self, since: u64, seq: impl Fn(&T) -> u64) -> impl Iterator<Item = &T> {
+        let skip = self.list.partition_point(|e| seq(e) <= since);
+        self.list.iter().skip(skip)
+    }
 }
 
 impl Journal {
     pub(crate) fn new(max_entries: usize) -> Self {
         Self {
-            ring: VecDeque::new(),
-            first: 1,
+            seq: 0,
+            arrivals: Ring::new(),
+            connections: Ring::new(),
+            open: HashMap::new(),
             bytes: 0,
-            dropped: 0,
             max_entries,
         }
     }
 
     /// The number the next entry gets.
     pub(crate) fn next_seq(&self) -> u64 {
-        self.first + self.ring.len() as u64
+        self.seq + 1
     }
 
+    /// Writes an entry down; its place, to fill it in later.
     pub(crate) fn push(&mut self, mut entry: Entry) -> u64 {
-        let seq = self.next_seq();
-        entry.seq = seq;
+        self.seq += 1;
+        entry.seq = self.seq;
+        if let Some(conn) = self.connection(entry.conn) {
+            conn.requests += 1;
+        }
         self.bytes += entry.weight();
-        self.ring.push_back(entry);
+        let place = self.arrivals.push(entry);
         self.shrink();
-        seq
+        place
     }
 
     /// Fills an entry in; nothing happens if it was dropped or cleared away.
-    pub(crate) fn update(&mut self, seq: u64, change: impl FnOnce(&mut Entry)) {
-        let Some(i) = seq.checked_sub(self.first) else {
-            return;
-        };
-        let Some(entry) = usize::try_from(i).ok().and_then(|i| self.ring.get_mut(i)) else {
+    pub(crate) fn update(&mut self, place: u64, change: impl FnOnce(&mut Entry)) {
+        let Some(entry) = self.arrivals.get(place) else {
             return;
         };
         let before = entry.weight();
@@ -64,33 +118,62 @@ impl Journal {
     }
 
     fn shrink(&mut self) {
-        while self.ring.len() > self.max_entries || self.bytes > MAX_BYTES {
-            let Some(old) = self.ring.pop_front() else {
+        while self.arrivals.list.len() > self.max_entries || self.bytes > MAX_BYTES {
+            let Some(old) = self.arrivals.pop() else {
                 return;
             };
             self.bytes -= old.weight();
-            self.first += 1;
-            self.dropped += 1;
         }
+    }
+
+    /// Writes a connection down.
+    pub(crate) fn connected(&mut self, mut connection: Connection) {
+        self.seq += 1;
+        connection.seq = self.seq;
+        let number = connection.conn;
+        let place = self.connections.push(connection);
+        self.open.insert(number, place);
+        if self.connections.list.len() > self.max_entries
+            && let Some(old) = self.connections.pop()
+        {
+            self.open.remove(&old.conn);
+        }
+    }
+
+    /// Fills a connection in; once it has ended, it stays as it is.
+    pub(crate) fn disconnected(&mut self, number: u64, change: impl FnOnce(&mut Connection)) {
+        let Some(connection) = self.connection(number) else {
+            return;
+        };
+        change(connection);
+        if connection.end.is_some() {
+            self.open.remove(&number);
+        }
+    }
+
+    fn connection(&mut self, number: u64) -> Option<&mut Connection> {
+        self.connections.get(*self.open.get(&number)?)
     }
 
     /// Forgets everything; numbers go on.
     pub(crate) fn clear(&mut self) {
-        self.first = self.next_seq();
-        self.ring.clear();
+        self.arrivals.clear();
+        self.connections.clear();
+        self.open.clear();
         self.bytes = 0;
-        self.dropped = 0;
     }
 
     pub(crate) fn dropped(&self) -> u64 {
-        self.dropped
+        self.arrivals.dropped + self.connections.dropped
     }
 
     /// Entries with a number above `since`, oldest first.
     pub(crate) fn since(&self, since: u64) -> impl Iterator<Item = &Entry> {
-        let skip = (since + 1).saturating_sub(self.first);
-        self.ring
-            .iter()
-            .skip(usize::try_from(skip).unwrap_or(usize::MAX))
+        self.arrivals.since(since, |e| e.seq)
+    }
+
+    /// Connections with a number above `since`, oldest first.
+    pub(crate) fn connections(&self, since: u64) -> impl Iterator<Item = &Connection> {
+        self.connections.since(since, |c| c.seq)
     }
 }

@@ -17,6 +17,5 @@ pub(crate) use check::check_reply;
 pub use error::NotationError;
 pub(crate) use error::suggest;
 pub(crate) use parse::parse_step;
-pub(crate) use reply::{MAX_BODY, check_header, json, make_barrier};
-pub(crate) use value::{duration, end_point, header_text, hold, signed_ms};
-pub(crate) use words::UNSUPPORTED;
+pub(crate) use reply::{MAX_BODY, apply, check_header, json, make_barrier};
+pub(crate) use value::{duration, end_point, header_text, quote, signed_ms};

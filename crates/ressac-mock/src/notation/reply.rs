@@ -5,8 +5,8 @@ use super::check::check_reply;
 use super::error::suggest;
 use super::lex::Word;
 use super::value::{self, Bad};
-use super::words::{KNOWN, UNSUPPORTED};
-use crate::step::{Barrier, Body, Create, End, Reply};
+use super::words::KNOWN;
+use crate::step::{Barrier, Body, Create, End, FileBody, Framing, Goaway, Reply};
 
 /// The largest body, announced or sent, in bytes.
 pub(crate) const MAX_BODY: u64 = 64 * 1024 * 1024;
@@ -50,43 +50,108 @@ fn status(word: &str) -> Option<Result<u16, Bad>> {
 
 fn apply_word(reply: &mut Reply, word: &str) -> Result<(), Bad> {
     if let Some(end) = value::end_point(word) {
-        if UNSUPPORTED.contains(&word) {
-            return Err(unsupported(word));
-        }
         return set(&mut reply.end, end?, word);
     }
-    let (name, val) = match word.split_once('=') {
-        Some((n, v)) => (n, Some(v)),
-        None => (word, None),
-    };
-    match (name, val) {
-        ("close", None) => set(&mut reply.end, End::Close, name),
-        ("stall", None) => set(&mut reply.end, End::Stall, name),
-        ("create", v) => set(&mut reply.create, create(v)?, name),
-        ("h", Some(v)) => header(v).map(|h| reply.headers.push(h)),
-        ("body", Some(v)) => set(&mut reply.body, Body::Pattern(size(v)?), name),
-        ("text", Some(v)) => set(&mut reply.body, Body::Text(value::unquote(v)?), name),
-        ("json", Some(v)) => set(&mut reply.body, Body::Json(json(v)?), name),
-        ("ra", Some(v)) => set(&mut reply.retry_after, value::retry_after(v)?, name),
-        ("date", Some(v)) => set(&mut reply.date, value::date(v)?, name),
-        ("hold", Some(v)) => set(&mut reply.hold, value::hold(v)?, name),
-        ("cl", Some(v)) => set(&mut reply.content_length, number(v)?, name),
-        ("barrier", Some(v)) => set(&mut reply.barrier, barrier(v)?, name),
-        _ => Err(unknown(name, val)),
+    match word.split_once('=') {
+        Some((name, val)) => apply(reply, name, Some(val)),
+        None => apply(reply, word, None),
     }
 }
 
-fn unsupported(name: &str) -> Bad {
-    (
-        format!("`{name}` is not supported yet"),
-        "leave it out for now".into(),
-    )
+/// Carries a word out, with its value if it has one.
+pub(crate) fn apply(reply: &mut Reply, name: &str, val: Option<&str>) -> Result<(), Bad> {
+    if let Some(done) = content(reply, name, val) {
+        return done;
+    }
+    if let Some(done) = framing(reply, name, val) {
+        return done;
+    }
+    match (name, val) {
+        ("create", v) => set(&mut reply.create, create(v)?, name),
+        ("hold", Some(v)) => set(&mut reply.hold, value::hold(v)?, name),
+        ("gap", Some(v)) => set(&mut reply.gap, value::hold(v)?, name),
+        ("drip", Some(v)) => set(&mut reply.drip, value::drip(v)?, name),
+        ("drip-head", Some(v)) => set(&mut reply.drip_head, value::drip(v)?, name),
+        ("barrier", Some(v)) => set(&mut reply.barrier, barrier(v)?, name),
+        ("early", None) => flag(&mut reply.early, name),
+        ("expect", Some(v)) => set(&mut reply.expect, value::expect(v)?, name),
+        ("pass", None) => flag(&mut reply.pass, name),
+        ("code", Some(v)) => set(&mut reply.code, value::code(v)?, name),
+        _ => match end(name, val) {
+            Some(end) => set(&mut reply.end, end?, name),
+            None => Err(unknown(name, val)),
+        },
+    }
+}
+
+/// Words that say what the reply is.
+fn content(reply: &mut Reply, name: &str, val: Option<&str>) -> Option<Result<(), Bad>> {
+    let v = val?;
+    let body = |b: Result<Body, Bad>, reply: &mut Reply| set(&mut reply.body, b?, name);
+    Some(match name {
+        "h" => header(v).map(|h| reply.headers.push(h)),
+        "body" => body(size(v).map(Body::Pattern), reply),
+        "text" => body(value::unquote(v).map(Body::Text), reply),
+        "json" => body(json(v).map(Body::Json), reply),
+        "file" => body(file(v).map(Body::File), reply),
+        "ra" => value::retry_after(v).and_then(|ra| set(&mut reply.retry_after, ra, name)),
+        "date" => value::date(v).and_then(|d| set(&mut reply.date, d, name)),
+        _ => return None,
+    })
+}
+
+/// Words that say how its bytes go out.
+fn framing(reply: &mut Reply, name: &str, val: Option<&str>) -> Option<Result<(), Bad>> {
+    // `nolast` and `badchunk` are chunked already; saying so is no contradiction.
+    let chunks = |reply: &mut Reply, new: Framing| match reply.framing {
+        Some(Framing::Chunked) | None => {
+            reply.framing = Some(new);
+            Ok(())
+        }
+        Some(_) => Err(contradicts(name)),
+    };
+    Some(match (name, val) {
+        ("cl", Some(v)) => number(v).and_then(|n| set(&mut reply.content_length, n, name)),
+        ("chunked", None) => match reply.framing {
+            Some(Framing::NoLast | Framing::BadChunk) => Ok(()),
+            _ => set(&mut reply.framing, Framing::Chunked, name),
+        },
+        ("nolast", None) => chunks(reply, Framing::NoLast),
+        ("badchunk", None) => chunks(reply, Framing::BadChunk),
+        ("until-close", None) => set(&mut reply.framing, Framing::UntilClose, name),
+        ("interim", Some(v)) => value::interim(v).and_then(|s| set(&mut reply.interim, s, name)),
+        ("garbage", Some(v)) => garbage(v).and_then(|n| set(&mut reply.garbage, n, name)),
+        _ => return None,
+    })
+}
+
+/// Words that say how it ends.
+fn end(name: &str, val: Option<&str>) -> Option<Result<End, Bad>> {
+    use crate::step::Cut;
+    Some(match (name, val) {
+        ("close", None) => Ok(End::Close),
+        ("quiet-close", None) => Ok(End::QuietClose),
+        ("stall", None) => Ok(End::Stall),
+        ("idle", Some(v)) => value::duration(v).map(|t| End::Idle(Cut::Fin, t)),
+        ("idle-rst", Some(v)) => value::duration(v).map(|t| End::Idle(Cut::Rst, t)),
+        ("race", Some("fin")) => Ok(End::Race(Cut::Fin)),
+        ("race", Some("rst")) => Ok(End::Race(Cut::Rst)),
+        ("race", Some(v)) => Err((format!("unknown race `{v}`"), "write fin or rst".into())),
+        ("refused-stream", None) => Ok(End::RefusedStream),
+        ("rst-stream", Some(v)) => value::rst_stream(v),
+        ("end-stream", None) => Ok(End::EndStream),
+        ("goaway", Some("below")) => Ok(End::Goaway(Goaway::Below)),
+        ("goaway", Some("covers")) => Ok(End::Goaway(Goaway::Covers)),
+        ("goaway", Some("graceful")) => Ok(End::Goaway(Goaway::Graceful)),
+        ("goaway", Some(v)) => Err((
+            format!("unknown goaway `{v}`"),
+            "write below, covers or graceful".into(),
+        )),
+        _ => return None,
+    })
 }
 
 fn unknown(name: &str, val: Option<&str>) -> Bad {
-    if UNSUPPORTED.contains(&name) {
-        return unsupported(name);
-    }
     if KNOWN.contains(&name) {
         return match val {
             None => (
@@ -106,12 +171,23 @@ fn unknown(name: &str, val: Option<&str>) -> Bad {
     (format!("unknown word `{name}`"), fix)
 }
 
+fn contradicts(name: &str) -> Bad {
+    (
+        format!("`{name}` contradicts an earlier word"),
+        "keep one of them".into(),
+    )
+}
+
+fn flag(slot: &mut bool, name: &str) -> Result<(), Bad> {
+    match std::mem::replace(slot, true) {
+        true => Err(contradicts(name)),
+        false => Ok(()),
+    }
+}
+
 fn set<T>(slot: &mut Option<T>, value: T, name: &str) -> Result<(), Bad> {
     if slot.is_some() {
-        return Err((
-            format!("`{name}` contradicts an earlier word"),
-            "keep one of them".into(),
-        ));
+        return Err(contradicts(name));
     }
     *slot = Some(value);
     Ok(())
@@ -145,6 +221,29 @@ fn size(text: &str) -> Result<u64, Bad> {
                 "stay at or below 64M".into(),
             )
         })
+}
+
+/// `garbage=`: few enough to be kept in memory.
+fn garbage(text: &str) -> Result<u32, Bad> {
+    match size(text)? {
+        n @ 1..=1_048_576 => Ok(n as u32),
+        n => Err((format!("{n} bytes of garbage"), "write 1 to 1M".into())),
+    }
+}
+
+/// `file=`: a path, quoted if it needs to be.
+fn file(text: &str) -> Result<FileBody, Bad> {
+    let path = match text.starts_with('"') {
+        true => value::unquote(text)?,
+        false => text.to_owned(),
+    };
+    if path.is_empty() || path.contains('\0') {
+        return Err((
+            "a file without a name".into(),
+            "write `file=reply.json`".into(),
+        ));
+    }
+    Ok(FileBody::unread(path))
 }
 
 fn create(val: Option<&str>) -> Result<Create, Bad> {

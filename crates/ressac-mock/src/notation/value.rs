@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::step::{Cut, DateForm, DateWord, End, Hold, Point, RetryAfter};
+use crate::step::{Cut, DateForm, DateWord, Drip, End, Expect, H2Code, Hold, Point, RetryAfter};
 
 /// The longest duration that can be written: a hundred years, so that no sum overflows.
 const MAX_MS: u64 = 100 * 366 * 24 * 3_600_000;
@@ -130,6 +130,7 @@ pub(crate) fn end_point(word: &str) -> Option<Result<End, Bad>> {
     let point = match point {
         "head" => Point::Head,
         "req" => Point::Req,
+        "interim" => Point::Interim,
         "hdr" => Point::Hdr,
         "end" => Point::End,
         _ => match point.strip_prefix("body+").map(str::parse) {
@@ -137,12 +138,84 @@ pub(crate) fn end_point(word: &str) -> Option<Result<End, Bad>> {
             _ => {
                 return Some(bad(
                     format!("`{point}` is no point of an exchange"),
-                    "write head, req, hdr, body+N or end",
+                    "write head, req, interim, hdr, body+N or end",
                 ));
             }
         },
     };
     Some(Ok(End::At(cut, point)))
+}
+
+/// `N/T`.
+pub(super) fn drip(text: &str) -> Result<Drip, Bad> {
+    const FIX: &str = "write bytes and time, like `10/400ms`";
+    let Some((n, t)) = text.split_once('/') else {
+        return bad(format!("`{text}` is no drip"), FIX);
+    };
+    let every = duration(t)?;
+    match n.parse::<u32>() {
+        Ok(bytes) if bytes > 0 && !n.starts_with('+') => Ok(Drip { bytes, every }),
+        _ => bad(format!("`{n}` is no number of bytes"), FIX),
+    }
+}
+
+/// `interim=`: any 1xx but 101, which would end HTTP on the connection.
+pub(super) fn interim(text: &str) -> Result<u16, Bad> {
+    match text.parse::<u16>() {
+        Ok(s @ (100 | 102..=199)) => Ok(s),
+        _ => bad(
+            format!("`{text}` is no interim status"),
+            "write 103, or another 1xx but 101",
+        ),
+    }
+}
+
+/// `expect=`.
+pub(super) fn expect(text: &str) -> Result<Expect, Bad> {
+    match (text, text.strip_prefix("late:")) {
+        ("auto", _) => Ok(Expect::Auto),
+        ("never", _) => Ok(Expect::Never),
+        ("417", _) => Ok(Expect::Fail),
+        ("final", _) => Ok(Expect::Final),
+        (_, Some(t)) => Ok(Expect::Late(duration(t)?)),
+        _ => bad(
+            format!("unknown expect `{text}`"),
+            "write auto, late:T, never, 417 or final",
+        ),
+    }
+}
+
+/// An error code of HTTP/2 by its name.
+pub(super) fn code(text: &str) -> Result<H2Code, Bad> {
+    match H2Code::named(text) {
+        Some(code) => Ok(code),
+        None => {
+            let known = H2Code::NAMES.iter().copied();
+            let fix = match super::suggest(text, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "write one like `CANCEL` or `INTERNAL_ERROR` (RFC 9113, 7)".to_owned(),
+            };
+            bad(format!("`{text}` is no error code"), fix)
+        }
+    }
+}
+
+/// `CODE`, `CODE@hdr` or `CODE@body+N`.
+pub(super) fn rst_stream(text: &str) -> Result<End, Bad> {
+    let (name, point) = match text.split_once('@') {
+        Some((name, point)) => (name, Some(point)),
+        None => (text, None),
+    };
+    let code = code(name)?;
+    let point = match point {
+        None => Point::Req,
+        Some("hdr") => Point::Hdr,
+        Some(p) => match p.strip_prefix("body+").map(str::parse) {
+            Some(Ok(n)) => Point::Body(n),
+            _ => return bad(format!("`{p}` is no point here"), "write hdr or body+N"),
+        },
+    };
+    Ok(End::RstStream(code, point))
 }
 
 /// Takes the quotes and the escapes `\" \\ \n \r \t` away.
@@ -179,7 +252,7 @@ pub(super) fn unquote(text: &str) -> Result<String, Bad> {
 }
 
 /// The opposite of [`unquote`].
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -1,19 +1,18 @@
-//! The words of the notation: those understood, and those refused by name.
+//! The words of the notation, for suggestions.
 
-/// Words understood, for suggestions.
 pub(super) const KNOWN: &[&str] = &[
-    "h", "body", "text", "json", "ra", "date", "hold", "cl", "close", "stall", "create", "barrier",
-    "pick", "fin@head", "fin@req", "fin@hdr", "fin@body", "fin@end", "rst@head", "rst@req",
-    "rst@hdr", "rst@body", "rst@end",
-];
-
-/// Words of the specification that this version does not carry out. They are refused, because a
-/// fault that is silently left out makes a client look better than it is.
-pub(crate) const UNSUPPORTED: &[&str] = &[
+    "h",
+    "body",
+    "text",
+    "json",
     "file",
+    "ra",
+    "date",
+    "hold",
     "gap",
     "drip",
     "drip-head",
+    "cl",
     "chunked",
     "nolast",
     "badchunk",
@@ -22,16 +21,31 @@ pub(crate) const UNSUPPORTED: &[&str] = &[
     "garbage",
     "early",
     "expect",
+    "close",
     "quiet-close",
     "idle",
     "idle-rst",
     "race",
+    "stall",
+    "create",
+    "barrier",
     "pass",
     "refused-stream",
     "rst-stream",
     "end-stream",
     "goaway",
     "code",
+    "pick",
+    "fin@head",
+    "fin@req",
     "fin@interim",
+    "fin@hdr",
+    "fin@body",
+    "fin@end",
+    "rst@head",
+    "rst@req",
     "rst@interim",
+    "rst@hdr",
+    "rst@body",
+    "rst@end",
 ];

@@ -6,7 +6,7 @@ use super::parse::known_routes;
 use super::reader::{Doc, Res, Value};
 use super::{Outage, OutageAction, OutageClock, Scenario};
 use crate::notation;
-use crate::step::{Action, Reply, Times};
+use crate::step::{Action, Reply, Step, Times};
 
 const KEYS: &[&str] = &["from", "to", "clock", "routes", "do"];
 
@@ -19,7 +19,7 @@ pub(super) fn parse(doc: Doc<'_>, v: &Value<'_>, scenario: &Scenario) -> Res<Vec
 
 fn one(doc: Doc<'_>, item: &Value<'_>, scenario: &Scenario) -> Res<Outage> {
     let t = doc.table(item, "outage")?;
-    doc.only(t, "outage", KEYS, &[])?;
+    doc.only(t, "outage", KEYS)?;
     let from = match t.get("from") {
         Some(v) => doc.duration(v, "from")?,
         None => std::time::Duration::ZERO,
@@ -90,27 +90,33 @@ fn action(doc: Doc<'_>, v: &Value<'_>, has_routes: bool) -> Res<OutageAction> {
             "write a step like \"503\" or \"rst@req\"",
         ),
         "down" => Ok(OutageAction::Down),
-        text => Ok(OutageAction::Reply(step(doc, v, text)?)),
+        text => Ok(OutageAction::Reply(step(doc, v, text, "an outage")?)),
     }
 }
 
-fn step(doc: Doc<'_>, v: &Value<'_>, text: &str) -> Res<Box<Reply>> {
+/// One step that takes no number: of an outage, a quota or a fault.
+pub(super) fn step(doc: Doc<'_>, v: &Value<'_>, text: &str, whose: &str) -> Res<Box<Reply>> {
     let step = doc.notation(v, notation::parse_step(text))?;
+    let mut reply = doc.bad(v, plain_step(step, whose))?;
+    doc.files(v, std::iter::once(reply.as_mut()))?;
+    Ok(reply)
+}
+
+/// The reply of a step that is not counted in arrivals.
+pub(crate) fn plain_step(step: Step, whose: &str) -> Result<Box<Reply>, (String, String)> {
     if step.times != Times::N(1) {
-        return doc.err(
-            v.span(),
-            "an outage is not counted in arrivals",
-            "remove `xN`",
-        );
+        return Err((
+            format!("{whose} is not counted in arrivals"),
+            "remove `xN`".into(),
+        ));
     }
     match step.action {
-        Action::Pick(_) => doc.err(
-            v.span(),
-            "`pick` in an outage is not supported yet",
-            "write one step",
-        ),
+        Action::Pick(_) => Err((
+            format!("`pick` in {whose}: only an arrival of a script has a draw"),
+            "write one step".into(),
+        )),
         Action::Reply(r) if r.create.is_some() => {
-            doc.err(v.span(), "an outage has no effects", "remove `create`")
+            Err((format!("{whose} has no effects"), "remove `create`".into()))
         }
         Action::Reply(r) => Ok(r),
     }

@@ -20,13 +20,19 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scenario {
-    /// Reads a scenario from TOML.
+    /// Reads a scenario from TOML. The paths of `file=` begin at the current folder.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, with line, column and the fix.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let doc = Doc { text };
+        Self::read(text, Some(Path::new("")))
+    }
+
+    /// As [`Scenario::parse`], with the folder where the paths of `file=` begin; without one, such
+    /// a path is refused.
+    pub(crate) fn read(text: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
+        let doc = Doc { text, folder };
         let table = match DeTable::parse(text) {
             Ok(t) => t,
             Err(e) => {
@@ -36,7 +42,7 @@ impl Scenario {
             }
         };
         let table = table.into_inner();
-        doc.only(&table, "the scenario", KEYS, &["quota", "tls"])?;
+        doc.only(&table, "the scenario", KEYS)?;
         version(doc, &table)?;
         let mut scenario = Self::default();
         if let Some(v) = table.get("seed") {
@@ -72,7 +78,8 @@ impl Scenario {
             ));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Self::parse(&text).map_err(|e| e.in_file(path))
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::read(&text, Some(folder)).map_err(|e| e.in_file(path))
     }
 }
 
@@ -115,7 +122,7 @@ fn idempotency(doc: Doc<'_>, v: &Value<'_>, scenario: &Scenario) -> Res<Option<I
         };
     }
     let t = doc.table(v, "idempotency")?;
-    doc.only(t, "idempotency", STORE_KEYS, &[])?;
+    doc.only(t, "idempotency", STORE_KEYS)?;
     let mut out = Idempotency::default();
     if let Some(v) = t.get("header") {
         out.header = doc.str(v, "header")?.to_owned();

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::ScenarioError;
 use crate::notation::{self, NotationError};
+use crate::step::Reply;
 
 pub(super) type Res<T> = Result<T, ScenarioError>;
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -16,6 +17,8 @@ pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 #[derive(Clone, Copy)]
 pub(super) struct Doc<'d> {
     pub(super) text: &'d str,
+    /// Where relative paths of `file=` begin; `None`: no file is read.
+    pub(super) folder: Option<&'d std::path::Path>,
 }
 
 impl Doc<'_> {
@@ -70,6 +73,13 @@ impl Doc<'_> {
         }
     }
 
+    pub(super) fn bool(&self, v: &Value<'_>, key: &str) -> Res<bool> {
+        match v.get_ref() {
+            DeValue::Boolean(b) => Ok(*b),
+            other => self.wrong(v, key, "true or false", other),
+        }
+    }
+
     pub(super) fn duration(&self, v: &Value<'_>, key: &str) -> Res<Duration> {
         self.bad(v, notation::duration(self.str(v, key)?))
     }
@@ -99,28 +109,30 @@ impl Doc<'_> {
             .collect()
     }
 
-    /// Refuses keys that are not known; `later` names those that come in a later version.
-    pub(super) fn only(
-        &self,
-        t: &DeTable<'_>,
-        what: &str,
-        known: &[&str],
-        later: &[&str],
-    ) -> Res<()> {
+    /// Refuses keys that are not known.
+    pub(super) fn only(&self, t: &DeTable<'_>, what: &str, known: &[&str]) -> Res<()> {
         for key in t.keys() {
             let name: &str = key.get_ref();
             if known.contains(&name) {
                 continue;
-            }
-            if later.contains(&name) {
-                let msg = format!("`{name}` in {what} is not supported yet");
-                return self.err(key.span(), msg, "leave it out for now");
             }
             let fix = match notation::suggest(name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", known.join(", ")),
             };
             return self.err(key.span(), format!("unknown key `{name}` in {what}"), fix);
+        }
+        Ok(())
+    }
+
+    /// Reads what `file=` names.
+    pub(super) fn files<'r>(
+        &self,
+        v: &Value<'_>,
+        replies: impl Iterator<Item = &'r mut Reply>,
+    ) -> Res<()> {
+        for reply in replies {
+            self.bad(v, super::files::read(reply, self.folder))?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "script",
     "step",
     "resource",
+    "quota",
 ];
 /// The most routes of one scenario.
 const MAX_ROUTES: usize = 10_000;
@@ -44,7 +45,7 @@ pub(super) fn parse(doc: Doc<'_>, v: &Value<'_>, listeners: &[ListenerSpec]) -> 
 
 fn one(doc: Doc<'_>, item: &Value<'_>, listeners: &[ListenerSpec]) -> Res<Route> {
     let t = doc.table(item, "route")?;
-    doc.only(t, "[[route]]", KEYS, &["quota"])?;
+    doc.only(t, "[[route]]", KEYS)?;
     let (Some(name), Some(path)) = (t.get("name"), t.get("path")) else {
         return doc.err(item.span(), "a route needs `name` and `path`", "add both");
     };
@@ -67,7 +68,7 @@ fn one(doc: Doc<'_>, item: &Value<'_>, listeners: &[ListenerSpec]) -> Res<Route>
             "put `{token}` into the path, or add `token_header`",
         );
     }
-    Ok(Route {
+    let route = Route {
         name,
         methods: methods(doc, t)?,
         path,
@@ -76,7 +77,15 @@ fn one(doc: Doc<'_>, item: &Value<'_>, listeners: &[ListenerSpec]) -> Res<Route>
         listener: listener(doc, t, listeners)?,
         script: script(doc, item, t)?,
         resource_id: resource(doc, t)?,
-    })
+        quota: match t.get("quota") {
+            Some(v) => Some(super::quota::parse(doc, v)?),
+            None => None,
+        },
+    };
+    if let Some(v) = t.get("quota") {
+        super::quota::check(doc, v, &route)?;
+    }
+    Ok(route)
 }
 
 fn name_of(doc: Doc<'_>, v: &Value<'_>) -> Res<String> {
@@ -106,7 +115,7 @@ fn methods(doc: Doc<'_>, t: &DeTable<'_>) -> Res<Vec<String>> {
     Ok(list)
 }
 
-fn scope(doc: Doc<'_>, t: &DeTable<'_>) -> Res<Scope> {
+pub(super) fn scope(doc: Doc<'_>, t: &DeTable<'_>) -> Res<Scope> {
     let Some(v) = t.get("scope") else {
         return Ok(Scope::Global);
     };
@@ -140,7 +149,7 @@ fn resource(doc: Doc<'_>, t: &DeTable<'_>) -> Res<Option<String>> {
         return Ok(None);
     };
     let table = doc.table(v, "resource")?;
-    doc.only(table, "resource", &["id"], &[])?;
+    doc.only(table, "resource", &["id"])?;
     let Some(id) = table.get("id") else {
         return doc.err(
             v.span(),
@@ -161,7 +170,7 @@ fn resource(doc: Doc<'_>, t: &DeTable<'_>) -> Res<Option<String>> {
 }
 
 fn script(doc: Doc<'_>, item: &Value<'_>, t: &DeTable<'_>) -> Res<Script> {
-    let (script, at) = match (t.get("script"), t.get("step")) {
+    let (mut script, at) = match (t.get("script"), t.get("step")) {
         (Some(v), None) => (doc.notation(v, doc.str(v, "script")?.parse::<Script>())?, v),
         (None, Some(v)) => (super::steps::parse(doc, v)?, v),
         (Some(_), Some(v)) => {
@@ -179,10 +188,9 @@ fn script(doc: Doc<'_>, item: &Value<'_>, t: &DeTable<'_>) -> Res<Script> {
             );
         }
     };
-    match check_script(&script) {
-        Ok(()) => Ok(script),
-        Err((what, fix)) => doc.err(at.span(), what, fix),
-    }
+    doc.bad(at, check_script(&script))?;
+    doc.files(at, script.replies_mut())?;
+    Ok(script)
 }
 
 /// What a script cannot say on a route, though a step can.
@@ -193,7 +201,7 @@ pub(crate) fn check_script(script: &Script) -> Result<(), (String, String)> {
     {
         return Err((
             "`ra=auto` has nothing to count to on a route".into(),
-            "use it in an outage, or write seconds".into(),
+            "use it in an outage or a quota, or write seconds".into(),
         ));
     }
     Ok(())

@@ -15,19 +15,14 @@ const KEYS: &[&str] = &[
     "body",
     "text",
     "json",
+    "file",
     "retry_after",
     "date",
     "delay_head",
-    "content_length",
-    "end",
-    "create",
-    "barrier",
-    "times",
-];
-const LATER: &[&str] = &[
     "delay_body",
     "drip",
     "drip_head",
+    "content_length",
     "chunked",
     "nolast",
     "badchunk",
@@ -36,16 +31,49 @@ const LATER: &[&str] = &[
     "garbage",
     "early",
     "expect",
+    "end",
     "idle",
     "idle_rst",
     "race",
+    "create",
+    "barrier",
     "pass",
     "refused_stream",
     "rst_stream",
     "end_stream",
     "goaway",
-    "file",
+    "code",
     "pick",
+    "times",
+];
+
+/// Keys that are `true` or absent, and their words.
+const FLAGS: &[(&str, &str)] = &[
+    ("chunked", "chunked"),
+    ("nolast", "nolast"),
+    ("badchunk", "badchunk"),
+    ("until_close", "until-close"),
+    ("early", "early"),
+    ("pass", "pass"),
+    ("refused_stream", "refused-stream"),
+    ("end_stream", "end-stream"),
+];
+
+/// Keys whose value is written as in the short notation, and their words.
+const VALUES: &[(&str, &str)] = &[
+    ("delay_head", "hold"),
+    ("delay_body", "gap"),
+    ("drip", "drip"),
+    ("drip_head", "drip-head"),
+    ("interim", "interim"),
+    ("garbage", "garbage"),
+    ("expect", "expect"),
+    ("idle", "idle"),
+    ("idle_rst", "idle-rst"),
+    ("race", "race"),
+    ("rst_stream", "rst-stream"),
+    ("goaway", "goaway"),
+    ("code", "code"),
 ];
 
 pub(super) fn parse(doc: Doc<'_>, v: &Value<'_>) -> Res<Script> {
@@ -71,9 +99,12 @@ pub(super) fn parse(doc: Doc<'_>, v: &Value<'_>) -> Res<Script> {
 
 fn one(doc: Doc<'_>, item: &Value<'_>) -> Res<Step> {
     let t = doc.table(item, "step")?;
-    doc.only(t, "step", KEYS, LATER)?;
+    doc.only(t, "step", KEYS)?;
     let mut r = Reply::default();
     let mut times = Times::N(1);
+    if let Some(v) = t.get("pick") {
+        return pick(doc, t, v);
+    }
     for (key, v) in t {
         let key: &str = key.get_ref();
         if key == "times" {
@@ -92,19 +123,52 @@ fn one(doc: Doc<'_>, item: &Value<'_>) -> Res<Step> {
     })
 }
 
+/// `pick = "0.2:503, else:200"`: the arms as in the short notation.
+fn pick(doc: Doc<'_>, t: &DeTable<'_>, v: &Value<'_>) -> Res<Step> {
+    if let Some((other, _)) = t
+        .iter()
+        .find(|(k, _)| !["pick", "times"].contains(&k.get_ref().as_ref()))
+    {
+        let what = format!("`{}` beside `pick`", other.get_ref());
+        return doc.err(other.span(), what, "write it inside the arms");
+    }
+    let text = format!("pick({})", doc.str(v, "pick")?);
+    let mut step = doc.bad(
+        v,
+        notation::parse_step(&text).map_err(|e| (e.message().to_owned(), e.fix().to_owned())),
+    )?;
+    if let Some(v) = t.get("times") {
+        step.times = times(doc, v)?;
+    }
+    Ok(step)
+}
+
 fn apply(doc: Doc<'_>, r: &mut Reply, key: &str, v: &Value<'_>) -> Res<()> {
+    if let Some((_, word)) = FLAGS.iter().find(|(k, _)| *k == key) {
+        return match doc.bool(v, key)? {
+            true => doc.bad(v, notation::apply(r, word, None)),
+            false => Ok(()),
+        };
+    }
+    if let Some((_, word)) = VALUES.iter().find(|(k, _)| *k == key) {
+        let text = match v.get_ref() {
+            DeValue::Integer(_) => doc.u64(v, key)?.to_string(),
+            _ => doc.str(v, key)?.to_owned(),
+        };
+        return doc.bad(v, notation::apply(r, word, Some(&text)));
+    }
     match key {
         "status" => match doc.u64(v, key)? {
             s @ 200..=999 => r.status = Some(s as u16),
             s => return doc.err(v.span(), format!("{s} is not a status"), "write 200 to 999"),
         },
         "headers" => r.headers = headers(doc, v)?,
-        "body" | "text" | "json" => {
+        "body" | "text" | "json" | "file" => {
             if r.body.is_some() {
                 return doc.err(
                     v.span(),
                     "a step has one body",
-                    "keep one of body, text, json",
+                    "keep one of body, text, json, file",
                 );
             }
             r.body = Some(body(doc, key, v)?);
@@ -116,8 +180,10 @@ fn apply(doc: Doc<'_>, r: &mut Reply, key: &str, v: &Value<'_>) -> Res<()> {
                 s => DateWord::Shift(doc.bad(v, notation::signed_ms(s))?),
             });
         }
-        "delay_head" => r.hold = Some(doc.bad(v, notation::hold(doc.str(v, key)?))?),
         "content_length" => r.content_length = Some(doc.u64(v, key)?),
+        "end" if r.end.is_some() => {
+            return doc.err(v.span(), "a step has one end", "keep one of them");
+        }
         "end" => r.end = Some(end(doc, v)?),
         "create" => r.create = create(doc, v)?,
         "barrier" => r.barrier = Some(barrier(doc, v)?),
@@ -156,17 +222,31 @@ fn headers(doc: Doc<'_>, v: &Value<'_>) -> Res<Vec<(String, String)>> {
 fn body(doc: Doc<'_>, key: &str, v: &Value<'_>) -> Res<Body> {
     match (key, v.get_ref()) {
         ("text", _) => Ok(Body::Text(doc.str(v, key)?.to_owned())),
+        ("file", _) => file(doc, v),
         ("json", DeValue::String(s)) => Ok(Body::Json(doc.bad(v, notation::json(s.trim()))?)),
         ("json", _) => Ok(Body::Json(to_json(doc, v)?.to_string())),
         (_, DeValue::Table(t)) => {
-            doc.only(t, "body", &["size"], &["file"])?;
-            match t.get("size") {
-                Some(n) => pattern(doc, n),
-                None => doc.err(v.span(), "a body without `size`", "add `size = 100`"),
+            doc.only(t, "body", &["size", "file"])?;
+            match (t.get("size"), t.get("file")) {
+                (Some(n), None) => pattern(doc, n),
+                (None, Some(f)) => file(doc, f),
+                _ => doc.err(
+                    v.span(),
+                    "a body without `size` or `file`",
+                    "add one of them, like `size = 100`",
+                ),
             }
         }
         _ => pattern(doc, v),
     }
+}
+
+fn file(doc: Doc<'_>, v: &Value<'_>) -> Res<Body> {
+    let mut r = Reply::default();
+    let quoted = notation::quote(doc.str(v, "file")?);
+    doc.bad(v, notation::apply(&mut r, "file", Some(&quoted)))?;
+    r.body
+        .map_or_else(|| doc.err(v.span(), "no file", "name one"), Ok)
 }
 
 fn pattern(doc: Doc<'_>, v: &Value<'_>) -> Res<Body> {
@@ -214,7 +294,7 @@ fn retry_after(doc: Doc<'_>, v: &Value<'_>) -> Res<RetryAfter> {
         DeValue::String(s) => return Ok(RetryAfter::Text(doc.bad(v, notation::header_text(s))?)),
         _ => doc.table(v, "retry_after")?,
     };
-    doc.only(t, "retry_after", &["date", "form"], &[])?;
+    doc.only(t, "retry_after", &["date", "form"])?;
     let Some(date) = t.get("date") else {
         return doc.err(
             v.span(),
@@ -239,21 +319,17 @@ fn retry_after(doc: Doc<'_>, v: &Value<'_>) -> Res<RetryAfter> {
 }
 
 fn end(doc: Doc<'_>, v: &Value<'_>) -> Res<End> {
-    match doc.str(v, "end")? {
-        "close" => Ok(End::Close),
-        "stall" => Ok(End::Stall),
-        s if notation::UNSUPPORTED.contains(&s) => doc.err(
-            v.span(),
-            format!("`{s}` is not supported yet"),
-            "leave it out for now",
-        ),
-        s => match notation::end_point(s) {
-            Some(r) => doc.bad(v, r),
-            None => {
-                let what = format!("unknown end `{s}`");
-                doc.err(v.span(), what, "write close, stall, fin@P or rst@P")
-            }
-        },
+    let word = doc.str(v, "end")?;
+    match (word, notation::end_point(word)) {
+        ("close", _) => Ok(End::Close),
+        ("quiet-close", _) => Ok(End::QuietClose),
+        ("stall", _) => Ok(End::Stall),
+        (_, Some(r)) => doc.bad(v, r),
+        _ => {
+            let what = format!("unknown end `{word}`");
+            let fix = "write close, quiet-close, stall, fin@P or rst@P";
+            doc.err(v.span(), what, fix)
+        }
     }
 }
 
@@ -275,7 +351,7 @@ fn create(doc: Doc<'_>, v: &Value<'_>) -> Res<Option<Create>> {
 fn barrier(doc: Doc<'_>, v: &Value<'_>) -> Res<Barrier> {
     let (n, timeout) = match v.get_ref() {
         DeValue::Table(t) => {
-            doc.only(t, "barrier", &["arrivals", "timeout"], &[])?;
+            doc.only(t, "barrier", &["arrivals", "timeout"])?;
             let Some(n) = t.get("arrivals") else {
                 return doc.err(
                     v.span(),

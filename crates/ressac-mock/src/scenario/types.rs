@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::PathPattern;
+use super::listener::{Certificate, ListenerSpec};
+use super::{PathPattern, Quota};
 use crate::step::{Reply, Script};
 
 /// Everything a mock is told: routes with their scripts, outages, the idempotency store.
@@ -40,15 +41,17 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// No routes (every path answers 200), one plain listener, a store with its defaults.
+    /// No routes (every path answers 200), a listener `plain` and one `tls`, a store with its
+    /// defaults.
     fn default() -> Self {
         Self {
             seed: 0,
             outages: Vec::new(),
             idempotency: Some(Idempotency::default()),
-            listeners: vec![ListenerSpec {
-                name: "plain".to_owned(),
-            }],
+            listeners: vec![
+                ListenerSpec::plain("plain"),
+                ListenerSpec::tls("tls", Certificate::Valid),
+            ],
             routes: Vec::new(),
         }
     }
@@ -59,13 +62,13 @@ impl Scenario {
     pub(crate) fn has_down(&self) -> bool {
         self.outages.iter().any(|o| o.action == OutageAction::Down)
     }
-}
 
-/// One socket that takes requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListenerSpec {
-    /// Its name, unique.
-    pub name: String,
+    /// Whether a script asks for `early`, so that a large body must really block.
+    pub(crate) fn has_early(&self) -> bool {
+        self.routes
+            .iter()
+            .any(|r| r.script.replies().any(|r| r.early))
+    }
 }
 
 /// One route and its script.
@@ -85,8 +88,11 @@ pub struct Route {
     pub listener: Option<String>,
     /// What its arrivals meet.
     pub script: Script,
-    /// How a created resource is named, `{n}` being its number; default `{route}_{n}`.
+    /// How a created resource is named, `{n}` being its number; default `{route}_{n}`. Where it is
+    /// given, what was created can be read, replaced and removed under the path.
     pub resource_id: Option<String>,
+    /// How many arrivals are let through.
+    pub quota: Option<Quota>,
 }
 
 /// What arrivals are numbered by.

@@ -18,6 +18,13 @@ pub(crate) struct BodyInfo {
     pub(crate) head: Bytes,
 }
 
+impl BodyInfo {
+    /// No body at all.
+    pub(crate) fn empty() -> Self {
+        Sink::new(0).done()
+    }
+}
+
 /// Why a body was not read whole.
 #[derive(Debug)]
 pub(crate) enum BodyError {
@@ -27,7 +34,8 @@ pub(crate) enum BodyError {
     Bad(&'static str),
 }
 
-struct Sink {
+/// What becomes of body bytes: counted, hashed, the first of them kept.
+pub(crate) struct Sink {
     len: u64,
     hash: Sha256,
     head: BytesMut,
@@ -35,7 +43,29 @@ struct Sink {
 }
 
 impl Sink {
-    fn take(&mut self, bytes: &[u8]) {
+    /// Keeps the first `keep` bytes.
+    pub(crate) fn new(keep: usize) -> Self {
+        Self {
+            len: 0,
+            hash: Sha256::new(),
+            head: BytesMut::new(),
+            keep,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn done(self) -> BodyInfo {
+        BodyInfo {
+            len: self.len,
+            sha256: self.hash.finalize().into(),
+            head: self.head.freeze(),
+        }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.len += bytes.len() as u64;
         self.hash.update(bytes);
         let room = self.keep.saturating_sub(self.head.len()).min(bytes.len());
@@ -50,21 +80,21 @@ impl Conn {
         kind: BodyKind,
         keep: usize,
     ) -> Result<BodyInfo, BodyError> {
-        let mut sink = Sink {
-            len: 0,
-            hash: Sha256::new(),
-            head: BytesMut::new(),
-            keep,
-        };
+        let mut sink = Sink::new(keep);
+        self.read_into(kind, &mut sink).await?;
+        Ok(sink.done())
+    }
+
+    /// As [`Conn::read_body`]; what came before an error is in the sink.
+    pub(crate) async fn read_into(
+        &mut self,
+        kind: BodyKind,
+        sink: &mut Sink,
+    ) -> Result<(), BodyError> {
         match kind {
-            BodyKind::Length(n) => self.read_exact(n, &mut sink).await?,
-            BodyKind::Chunked => self.read_chunks(&mut sink).await?,
+            BodyKind::Length(n) => self.read_exact(n, sink).await,
+            BodyKind::Chunked => self.read_chunks(sink).await,
         }
-        Ok(BodyInfo {
-            len: sink.len,
-            sha256: sink.hash.finalize().into(),
-            head: sink.head.freeze(),
-        })
     }
 
     async fn read_exact(&mut self, mut left: u64, sink: &mut Sink) -> Result<(), BodyError> {

@@ -1,27 +1,39 @@
 //! One connection: a socket, what was read ahead, and waits that notice the peer.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::closing::Closing;
+use super::end::end_now;
 use super::head::{HeadError, RequestHead};
+use super::peer::{Peer, Woken};
+use super::stream::Stream;
+use crate::journal::TlsInfo;
 
 /// The longest silence inside a request, and the longest wait for a peer that does not read.
-pub(super) const IO_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const IO_TIMEOUT: Duration = Duration::from_secs(60);
+/// The most bytes read ahead while a reply is withheld.
+const READ_AHEAD: usize = 64 * 1024;
 
 /// A connection that was accepted.
 #[derive(Debug)]
 pub(crate) struct Conn {
-    pub(crate) stream: TcpStream,
-    pub(super) buf: BytesMut,
+    pub(crate) stream: Stream,
+    pub(crate) buf: BytesMut,
     /// Its number, in order of `accept`.
     pub(crate) number: u64,
     pub(crate) t_accept: u64,
+    pub(crate) tls: Option<Arc<TlsInfo>>,
+    /// How many bytes of the buffer came as early data of TLS.
+    pub(crate) early: usize,
+    pub(crate) closing: Option<Arc<Closing>>,
 }
 
 /// What came instead of, or before, a head.
@@ -29,62 +41,66 @@ pub(crate) struct Conn {
 pub(crate) enum NoHead {
     /// The peer closed between requests.
     Closed,
+    /// Nothing came for as long as the connection may be idle.
+    Idle,
     /// The peer closed, or fell silent, inside a head.
     Incomplete,
     /// Bytes that are no HTTP.
     Bad(HeadError),
 }
 
-/// Why a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// Its time had come.
-    Due,
-    /// The mock was reset.
-    Cancelled,
-    /// The peer closed its side. Only told once nothing is left to wait for.
-    PeerClosed,
-    /// The peer reset the connection.
-    PeerReset,
-}
-
 impl Conn {
     pub(crate) fn new(stream: TcpStream, number: u64, t_accept: u64) -> Self {
         Self {
-            stream,
+            stream: Stream::Plain(stream),
             buf: BytesMut::new(),
             number,
             t_accept,
+            tls: None,
+            early: 0,
+            closing: None,
         }
     }
 
-    /// Reads a head; `first` is called when its first byte is there.
+    /// Reads a head; `first` is called when its first byte is there. Whether the head came as
+    /// early data is told beside it.
     pub(crate) async fn read_head(
         &mut self,
+        idle: Option<Duration>,
         mut first: impl FnMut(),
-    ) -> Result<RequestHead, NoHead> {
+    ) -> Result<(RequestHead, bool), NoHead> {
+        let until = idle.map(|t| Instant::now() + t);
         let mut begun = false;
         loop {
             // Empty lines before a request are skipped (RFC 9112, 2.2).
             while self.buf.starts_with(b"\r\n") {
-                bytes::Buf::advance(&mut self.buf, 2);
+                self.buf.advance(2);
             }
             if !self.buf.is_empty() {
                 if !begun {
                     first();
                     begun = true;
                 }
+                let before = self.buf.len();
                 match RequestHead::parse(&mut self.buf) {
-                    Ok(Some(head)) => return Ok(head),
+                    Ok(Some(head)) => {
+                        let early = self.early > 0;
+                        self.early = self.early.saturating_sub(before - self.buf.len());
+                        return Ok((head, early));
+                    }
                     Ok(None) => {}
                     Err(e) => return Err(NoHead::Bad(e)),
                 }
             }
             let read = self.stream.read_buf(&mut self.buf);
-            let got = match begun {
+            let got = match (begun, until) {
                 // An idle connection may stay idle: closing it unasked would be a fault.
-                false => read.await,
-                true => match tokio::time::timeout(IO_TIMEOUT, read).await {
+                (false, None) => read.await,
+                (false, Some(t)) => match tokio::time::timeout_at(t, read).await {
+                    Ok(r) => r,
+                    Err(_) => return Err(NoHead::Idle),
+                },
+                (true, _) => match tokio::time::timeout(IO_TIMEOUT, read).await {
                     Ok(r) => r,
                     Err(_) => return Err(NoHead::Incomplete),
                 },
@@ -98,7 +114,7 @@ impl Conn {
     }
 
     /// Reads more bytes into the buffer; 0 at the end of the stream.
-    pub(super) async fn fill(&mut self) -> io::Result<usize> {
+    pub(crate) async fn fill(&mut self) -> io::Result<usize> {
         match tokio::time::timeout(IO_TIMEOUT, self.stream.read_buf(&mut self.buf)).await {
             Ok(r) => r,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -116,19 +132,41 @@ impl Conn {
             bytes = &bytes[n..];
             *count += n as u64;
         }
+        if self.stream.is_tls() {
+            return match tokio::time::timeout(IO_TIMEOUT, self.stream.flush()).await {
+                Ok(r) => r,
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            };
+        }
         Ok(())
     }
 
-    /// Waits until a moment (`None`: for ever), a reset of the mock, or the end of the peer.
-    ///
-    /// A peer that only closes its sending side may still read, so with a moment to come the wait
-    /// goes on; `closed` is called when that is seen.
-    pub(crate) async fn wait(
-        &self,
+    pub(crate) fn set_busy(&self, busy: bool) {
+        if let Some(closing) = &self.closing {
+            closing.set_busy(busy);
+        }
+    }
+
+    /// Resolves when the peer has closed or reset; what it sends meanwhile is read ahead.
+    async fn peer_gone(&mut self) -> Woken {
+        while self.buf.len() < READ_AHEAD {
+            match self.stream.read_buf(&mut self.buf).await {
+                Ok(0) => return Woken::PeerClosed,
+                Ok(_) => {}
+                Err(_) => return Woken::PeerReset,
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+impl Peer for Conn {
+    async fn wait(
+        &mut self,
         until: Option<Instant>,
         reset: &mut watch::Receiver<u64>,
         generation: u64,
-        mut closed: impl FnMut(),
+        mut closed: impl FnMut() + Send,
     ) -> Woken {
         let timer = async {
             match until {
@@ -154,13 +192,13 @@ impl Conn {
             }
         }
     }
+}
 
-    /// Resolves when the peer has closed or reset; stays pending while bytes lie unread.
-    async fn peer_gone(&self) -> Woken {
-        match self.stream.peek(&mut [0]).await {
-            Ok(0) => Woken::PeerClosed,
-            Ok(_) => std::future::pending().await,
-            Err(_) => Woken::PeerReset,
+impl Drop for Conn {
+    /// A connection that is ended from outside is ended the way that was asked for.
+    fn drop(&mut self) {
+        if let Some(cut) = self.closing.as_ref().and_then(|c| c.how()) {
+            end_now(std::mem::replace(&mut self.stream, Stream::Gone), cut);
         }
     }
 }

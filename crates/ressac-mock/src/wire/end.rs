@@ -1,25 +1,55 @@
 //! The two ends of a connection, told apart on purpose (MO-2).
 
+use std::net::Shutdown;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::conn::Conn;
+use super::stream::Stream;
+use crate::step::Cut;
 
 /// The longest wait for a peer: to close after our FIN, to acknowledge before our RST.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// FIN: ends our side, then reads and discards until the peer closes, at most a second. Closing
-/// with unread bytes would send RST instead.
+/// with unread bytes would send RST instead. Over TLS the end is announced (close_notify).
 pub(crate) async fn finish_fin(mut conn: Conn) {
-    if conn.stream.shutdown().await.is_err() {
+    // A peer that does not read must not keep this waiting.
+    if !matches!(timeout(LINGER, conn.stream.shutdown()).await, Ok(Ok(()))) {
         return;
     }
+    drain(&conn.stream).await;
+}
+
+/// FIN without a word of TLS before it: a cut.
+pub(crate) async fn cut_fin(conn: Conn) {
+    let Some(tcp) = conn.stream.tcp() else {
+        return;
+    };
+    if SockRef::from(tcp).shutdown(Shutdown::Write).is_ok() {
+        drain(&conn.stream).await;
+    }
+}
+
+/// Reads and discards until the peer closes, at most a second.
+async fn drain(stream: &Stream) {
+    let Some(tcp) = stream.tcp() else {
+        return;
+    };
     let drain = async {
         let mut sink = [0; 4096];
-        while matches!(conn.stream.read(&mut sink).await, Ok(n) if n > 0) {}
+        while tcp.readable().await.is_ok() {
+            match tcp.try_read(&mut sink) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
     };
     // Either end of the wait closes the socket.
     let _ = timeout(LINGER, drain).await;
@@ -28,10 +58,13 @@ pub(crate) async fn finish_fin(mut conn: Conn) {
 /// RST: waits until the peer's kernel has every byte, at most a second, then closes with linger 0.
 /// Without the wait a slow reader loses most of what was sent. `false` if the wait ran out.
 pub(crate) async fn finish_rst(conn: Conn) -> bool {
+    let Some(tcp) = conn.stream.tcp() else {
+        return false;
+    };
     let deadline = Instant::now() + LINGER;
     let mut pause = Duration::from_micros(50);
     let acknowledged = loop {
-        match unacknowledged(&conn.stream) {
+        match unacknowledged(tcp) {
             Some(0) => break true,
             _ if Instant::now() >= deadline => break false,
             _ => sleep(pause).await,
@@ -39,9 +72,28 @@ pub(crate) async fn finish_rst(conn: Conn) -> bool {
         pause = (pause * 2).min(Duration::from_millis(5));
     };
     // If this fails the peer sees FIN: as uncertain as lost bytes.
-    let linger = conn.stream.set_zero_linger().is_ok();
+    let linger = tcp.set_zero_linger().is_ok();
     drop(conn);
     acknowledged && linger
+}
+
+/// The end of a connection that is taken away from whoever served it.
+pub(super) fn end_now(stream: Stream, cut: Cut) {
+    let Some(tcp) = stream.tcp() else {
+        return;
+    };
+    match cut {
+        Cut::Rst => {
+            // If this fails the peer sees FIN.
+            let _ = tcp.set_zero_linger();
+        }
+        Cut::Fin => {
+            let half = SockRef::from(tcp).shutdown(Shutdown::Write).is_ok();
+            if half && let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { drain(&stream).await });
+            }
+        }
+    }
 }
 
 /// Bytes that were sent and not acknowledged; `None` where the system cannot say.

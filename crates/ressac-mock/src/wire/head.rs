@@ -16,8 +16,16 @@ pub(crate) struct RequestHead {
     pub(crate) target: String,
     /// Names as they came; values read as UTF-8, with replacements where they are not.
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) minor: u8,
+    pub(crate) version: Version,
     pub(crate) body: BodyKind,
+}
+
+/// The version of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    H10,
+    H11,
+    H2,
 }
 
 /// How the body is framed.
@@ -42,13 +50,13 @@ impl RequestHead {
             method: String::new(),
             target: String::new(),
             headers: Vec::new(),
-            minor: 1,
+            version: Version::H11,
             body: BodyKind::Length(0),
         }
     }
 
     /// Takes a head off the buffer, or says that more bytes are needed.
-    pub(super) fn parse(buf: &mut BytesMut) -> Result<Option<Self>, HeadError> {
+    pub(crate) fn parse(buf: &mut BytesMut) -> Result<Option<Self>, HeadError> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut req = httparse::Request::new(&mut lines);
         let len = match req.parse(buf) {
@@ -70,7 +78,10 @@ impl RequestHead {
         let head = Self {
             method: req.method.unwrap_or_default().to_owned(),
             target: req.path.unwrap_or_default().to_owned(),
-            minor: req.version.unwrap_or(1),
+            version: match req.version {
+                Some(0) => Version::H10,
+                _ => Version::H11,
+            },
             body: framing(&headers)?,
             headers,
         };
@@ -97,10 +108,10 @@ impl RequestHead {
     }
 
     pub(crate) fn proto(&self) -> &'static str {
-        if self.minor == 0 {
-            "HTTP/1.0"
-        } else {
-            "HTTP/1.1"
+        match self.version {
+            Version::H10 => "HTTP/1.0",
+            Version::H11 => "HTTP/1.1",
+            Version::H2 => "HTTP/2",
         }
     }
 
@@ -111,11 +122,16 @@ impl RequestHead {
             .iter()
             .filter(|(n, _)| n.eq_ignore_ascii_case("connection"))
             .flat_map(|(_, v)| v.split(','));
-        self.minor == 0 || options.any(|o| o.trim().eq_ignore_ascii_case("close"))
+        self.version == Version::H10 || options.any(|o| o.trim().eq_ignore_ascii_case("close"))
+    }
+
+    /// Whether a body follows.
+    pub(crate) fn has_body(&self) -> bool {
+        self.body != BodyKind::Length(0)
     }
 
     pub(crate) fn expects_continue(&self) -> bool {
-        self.minor >= 1
+        self.version != Version::H10
             && self
                 .header("expect")
                 .is_some_and(|v| v.trim().eq_ignore_ascii_case("100-continue"))

@@ -1,15 +1,25 @@
-//! HTTP/1.1 by hand: sockets, request heads, bodies, exact ends.
+//! Sockets and HTTP/1.1 by hand: request heads, bodies, exact ends.
 
 mod accept;
 mod body;
+mod closing;
 mod conn;
 mod end;
 mod head;
+mod hello;
+mod peer;
+mod slot;
 mod socket;
+mod stream;
+mod tunnel;
 
 pub(crate) use accept::run as run_listener;
-pub(crate) use body::{BodyError, BodyInfo};
-pub(crate) use conn::{Conn, NoHead, Woken};
-pub(crate) use end::{finish_fin, finish_rst};
-pub(crate) use head::RequestHead;
+pub(crate) use body::{BodyError, BodyInfo, Sink};
+pub(crate) use closing::Closing;
+pub(crate) use conn::{Conn, NoHead};
+pub(crate) use end::{cut_fin, finish_fin, finish_rst};
+pub(crate) use head::{BodyKind, MAX_BODY, MAX_HEAD, RequestHead};
+pub(crate) use hello::MAX_EARLY;
+pub(crate) use peer::{Peer, Woken};
+pub(crate) use slot::Slot;
 pub(crate) use socket::Port;

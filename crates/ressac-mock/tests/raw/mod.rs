@@ -131,3 +131,47 @@ pub fn ask(addr: SocketAddr, request: &str) -> Reply {
     s.write_all(request.as_bytes()).unwrap();
     read_reply(&mut s)
 }
+
+/// Starts a mock from the text of a scenario, without its `version`.
+pub fn start(text: &str) -> ressac_mock::Mock {
+    start_with(text, ressac_mock::Options::default())
+}
+
+pub fn start_with(text: &str, options: ressac_mock::Options) -> ressac_mock::Mock {
+    let text = format!("version = 1\n{text}");
+    let scenario = ressac_mock::Scenario::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    ressac_mock::Mock::start_blocking_with(scenario, options).unwrap()
+}
+
+/// Waits for something to become true, at most ten seconds.
+pub fn eventually(what: &str, mut fits: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !fits() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Reads exactly so many bytes.
+pub fn read_n(s: &mut TcpStream, n: usize) -> Vec<u8> {
+    let mut buf = vec![0; n];
+    s.read_exact(&mut buf).unwrap();
+    buf
+}
+
+/// Reads to the end of a head, and no byte further.
+pub fn read_head(s: &mut TcpStream) -> Reply {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.extend(read_n(s, 1));
+    }
+    split(&head)
+}
+
+/// Whether nothing comes for a while.
+pub fn silent(s: &mut TcpStream, time: Duration) -> bool {
+    s.set_read_timeout(Some(time)).unwrap();
+    let got = s.peek(&mut [0]);
+    s.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    matches!(got, Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}

@@ -25,6 +25,7 @@ const GRACE: Duration = Duration::from_secs(2);
   ressac mock --script '503 ra=2 x2, 201 create' --path /pay
   ressac mock -s partner.toml --check
   ressac mock -s partner.toml --ports-file ports.json --seed 7
+  ressac mock --upstream http://127.0.0.1:8080
 
 Without a file or script every path answers 200.")]
 pub(crate) struct Args {
@@ -52,9 +53,26 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ports_file: Option<PathBuf>,
 
-    /// Where the control API listens, loopback only; or `off`.
+    /// Pass on what no route takes: an http:// URL.
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+
+    /// Where the control API listens, or `off`; beyond loopback it needs a token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = control)]
     control: Control,
+
+    /// What callers of the control API must show, as `Authorization: Bearer`.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "RESSAC_MOCK_TOKEN",
+        hide_env_values = true
+    )]
+    control_token: Option<String>,
+
+    /// Answer `/__ressac/` on the listeners without TLS too, never faulted.
+    #[arg(long)]
+    control_on_plain: bool,
 
     /// Only read the files; exit with 64 where one is wrong.
     #[arg(long)]
@@ -103,10 +121,16 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
     if let Some(file) = &args.ports_file {
         forget(file)?;
     }
+    let secure = scenario.listeners.iter().any(|l| l.certificate.is_some());
+    let ca = Ca(secure.then(|| ca_file(args.ports_file.as_deref())));
     let options = Options {
         bind: args.bind,
         control: args.control.0,
+        control_token: args.control_token.clone(),
+        control_on_plain: args.control_on_plain,
         journal_entries: args.journal as usize,
+        upstream: args.upstream.clone(),
+        ca_file: ca.0.clone(),
     };
     runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
@@ -125,9 +149,33 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
     })
 }
 
+/// The file with the certificate of the mock's authority, which goes when the mock does.
+struct Ca(Option<PathBuf>);
+
+impl Drop for Ca {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            // A certificate without its mock is of no use; nor is a complaint about it.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Beside the ports file, or in the folder for temporary files.
+fn ca_file(ports: Option<&Path>) -> PathBuf {
+    match ports {
+        Some(ports) => ports.with_extension("ca.pem"),
+        None => std::env::temp_dir().join(format!("ressac-mock-{}.ca.pem", std::process::id())),
+    }
+}
+
 fn refused(error: MockError) -> Stop {
     match error {
-        MockError::ControlNotLoopback(_) => Stop::usage(error),
+        MockError::ControlNotLoopback(_) => {
+            Stop::usage(format_args!("{error}; give --control-token"))
+        }
+        MockError::Upstream(_) | MockError::CaFile { .. } => Stop::usage(error),
+        MockError::NoUpstream(_) => Stop::usage(format_args!("{error} with --upstream")),
         MockError::Bind { .. } => Stop::usage(format_args!(
             "{error}; give --bind or --control another address, or stop what listens there"
         )),
@@ -139,7 +187,7 @@ fn addresses(mock: &Mock) -> String {
     let mut parts: Vec<String> = mock
         .listeners()
         .iter()
-        .map(|(name, address)| format!("{name} http://{address}"))
+        .filter_map(|(name, _)| Some(format!("{name} {}", mock.listener_url(name)?)))
         .collect();
     if let Some(control) = mock.control_url() {
         parts.push(format!("control {control}/__ressac/v1/"));

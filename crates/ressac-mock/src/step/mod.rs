@@ -2,7 +2,12 @@
 //!
 //! Both the short notation ([`crate::notation`]) and the long form of a scenario file end here.
 
-use std::time::Duration;
+mod words;
+
+pub use words::{
+    Barrier, Body, Create, Cut, DateForm, DateWord, Drip, End, Expect, FileBody, Framing, Goaway,
+    H2Code, Hold, Point, RetryAfter,
+};
 
 /// The most arrivals one step may be told to serve (`xN`).
 pub(crate) const MAX_TIMES: u64 = 1_000_000_000;
@@ -17,20 +22,34 @@ pub(crate) const MAX_TIMES: u64 = 1_000_000_000;
 /// |---|---|
 /// | `503` | the status, 200 to 999; left out: 200, or nothing where the end comes first |
 /// | `h=Name:Value` | a header line; duplicates and order are kept; quote a value with spaces |
-/// | `body=N` `text=".."` `json=..` | N pattern bytes (`4k`, `1M`), or this content |
-/// | `ra=2` `ra="1.5"` `ra=auto` | Retry-After: seconds, raw text, until the outage ends |
+/// | `body=N` `text=".."` `json=..` `file=..` | N pattern bytes (`4k`, `1M`), or this content |
+/// | `ra=2` `ra="1.5"` `ra=auto` | Retry-After: seconds, raw text, until outage or quota ends |
 /// | `ra=@+3s` `ra=@850+3s` `ra=@asc+3s` | Retry-After as a date, in each of its three forms |
 /// | `date=+10m` `date=none` | a `Date` that is wrong, or missing |
-/// | `hold=T` | silence before the reply; `*` for ever, `a..b` drawn from the seed |
+/// | `hold=T` `gap=T` | silence before the reply, or between head and body; `*`, `a..b` |
+/// | `drip=N/T` `drip-head=N/T` | body or head in pieces of N bytes, one every T |
 /// | `cl=N` | announces N bytes whatever is sent; ends in FIN if fewer were |
-/// | `fin@P` `rst@P` | the connection ends at `head`, `req`, `hdr`, `body+N` or `end` |
-/// | `close` `stall` | whole reply, `Connection: close`, FIN; or open and silent |
+/// | `chunked` `nolast` `badchunk` `until-close` | how the body is framed, and broken |
+/// | `interim=103` | a 1xx head first; `fin@interim` and `rst@interim` end after it |
+/// | `garbage=N` | N seeded bytes instead of a reply, then FIN |
+/// | `early` | the reply after the request's head; the body is left unread for 300 ms |
+/// | `expect=V` | to `Expect: 100-continue`: `auto`, `late:T`, `never`, `417`, `final` |
+/// | `fin@P` `rst@P` | the connection ends at `head`, `req`, `interim`, `hdr`, `body+N` or `end` |
+/// | `close` `quiet-close` | whole reply, with or without `Connection: close`, then FIN |
+/// | `idle=T` `idle-rst=T` | whole reply kept alive; FIN or RST once idle for T |
+/// | `race=fin` `race=rst` | whole reply kept alive; the next request finds the end instead |
+/// | `stall` | what the other words say, then open and silent |
+/// | `pass` | the upstream's reply; end words hit it after its effect |
+/// | `refused-stream` `rst-stream=CODE` | HTTP/2: RST_STREAM; the latter also `@hdr`, `@body+N` |
+/// | `end-stream` | HTTP/2: END_STREAM after the bytes sent, even below `cl` |
+/// | `goaway=below` `=covers` `=graceful` | HTTP/2: GOAWAY; `code=NAME` sets its error code |
 /// | `create` | an effect, through the idempotency store; `=slow:T`, `=abandon` |
 /// | `barrier=N` `barrier=N:T` | withheld until N arrivals wait, or T (10 s) has passed |
 /// | `pick(0.2:503, else:200)` | by chance; arrival n draws the same in every run |
 /// | `xN` `x*` | serves N arrivals, or all that follow |
 ///
-/// Order inside one step: read as the end demands, barrier, effect, hold, head, body, end.
+/// Order inside one step: read as the end demands, barrier, effect, hold, interim, head, gap,
+/// body, end.
 ///
 /// ```
 /// use ressac_mock::Script;
@@ -68,6 +87,21 @@ impl Script {
                 Times::Forever => 0,
             })
             .fold(0, u64::saturating_add)
+    }
+
+    /// As [`Script::replies`], to fill them in.
+    pub(crate) fn replies_mut(&mut self) -> impl Iterator<Item = &mut Reply> {
+        self.steps.iter_mut().flat_map(|s| {
+            let (one, many) = match &mut s.action {
+                Action::Reply(r) => (Some(r.as_mut()), None),
+                Action::Pick(p) => (None, Some(p)),
+            };
+            let arms = many.into_iter().flat_map(|p| {
+                let arms = p.arms.iter_mut().map(|(_, r)| r);
+                arms.chain(std::iter::once(p.otherwise.as_mut()))
+            });
+            one.into_iter().chain(arms)
+        })
     }
 
     /// Every reply the script can give, the arms of a `pick` included.
@@ -165,6 +199,26 @@ pub struct Reply {
     pub create: Option<Create>,
     /// Replies withheld until enough arrivals wait.
     pub barrier: Option<Barrier>,
+    /// Silence between the head of the reply and its body.
+    pub gap: Option<Hold>,
+    /// The body in pieces.
+    pub drip: Option<Drip>,
+    /// The head in pieces.
+    pub drip_head: Option<Drip>,
+    /// How the body is framed on HTTP/1.1; absent: by its length.
+    pub framing: Option<Framing>,
+    /// A 1xx head that goes before: 100 or 102 to 199.
+    pub interim: Option<u16>,
+    /// So many seeded bytes instead of a reply, the first never `H`; then FIN.
+    pub garbage: Option<u32>,
+    /// The reply is sent after the request's head, and the body left unread for a while.
+    pub early: bool,
+    /// The answer to `Expect: 100-continue`; absent: 100 at once.
+    pub expect: Option<Expect>,
+    /// The reply is that of the upstream.
+    pub pass: bool,
+    /// The error code of a GOAWAY; absent: `NO_ERROR`.
+    pub code: Option<H2Code>,
 }
 
 impl Reply {
@@ -181,137 +235,32 @@ impl Reply {
         self.status.unwrap_or(200)
     }
 
-    /// Whether not one byte of a reply is sent.
+    /// Whether no final reply is sent: at most an interim one.
     pub(crate) fn sends_nothing(&self) -> bool {
         match self.end {
-            Some(End::At(_, Point::Head | Point::Req)) => true,
-            Some(End::Stall) => self.status.is_none(),
+            Some(End::At(_, Point::Head | Point::Req | Point::Interim)) => true,
+            Some(End::RstStream(_, Point::Req) | End::RefusedStream) => true,
+            Some(End::Goaway(Goaway::Below | Goaway::Covers)) => true,
+            Some(End::Stall) => self.status.is_none() && !self.pass,
             _ => false,
         }
     }
 
     /// Whether the end comes before the request's body is read.
     pub(crate) fn ends_at_head(&self) -> bool {
-        matches!(self.end, Some(End::At(_, Point::Head)))
+        matches!(
+            self.end,
+            Some(End::At(_, Point::Head) | End::RefusedStream | End::Goaway(Goaway::Below))
+        )
     }
-}
 
-/// Content of a reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
-    /// `body=N`: N pattern bytes (byte i is base64 letter number (i + i div 64) mod 64).
-    Pattern(u64),
-    /// `text=".."`, sent as `text/plain`.
-    Text(String),
-    /// `json=..`, sent as `application/json`, as written.
-    Json(String),
-}
-
-/// The Retry-After line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RetryAfter {
-    /// The text as it goes out: `ra=2`, `ra="1.5"`.
-    Text(String),
-    /// `ra=auto`: whole seconds, rounded up, until the outage ends.
-    Auto,
-    /// An HTTP-date made when the head is sent, this far from the base, in milliseconds.
-    Date {
-        /// How it is written.
-        form: DateForm,
-        /// Signed distance from the base.
-        offset_ms: i64,
-    },
-}
-
-/// The three forms of an HTTP-date (RFC 9110, 5.6.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DateForm {
-    /// IMF-fixdate, the one to send.
-    Imf,
-    /// RFC 850, with a two-digit year.
-    Rfc850,
-    /// asctime, with a space-padded day.
-    Asctime,
-}
-
-/// `date=`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DateWord {
-    /// `date=none`: no `Date` header.
-    Omit,
-    /// `date=+10m`: a clock that is wrong by this many milliseconds.
-    Shift(i64),
-}
-
-/// `hold=`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// This long.
-    For(Duration),
-    /// Drawn uniformly, both ends included.
-    Between(Duration, Duration),
-    /// `*`: for ever.
-    Forever,
-}
-
-/// How an exchange ends other than by keeping the connection alive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// `fin@P`, `rst@P`.
-    At(Cut, Point),
-    /// `close`: whole reply with `Connection: close`, then FIN.
-    Close,
-    /// `stall`: what the other words say, then an open and silent connection.
-    Stall,
-}
-
-/// Which way a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    /// FIN, then read and discard: the peer reads an end of file.
-    Fin,
-    /// RST, after every byte was acknowledged: the peer reads a connection reset.
-    Rst,
-}
-
-/// Where a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
-    /// The request's head was read, its body was not.
-    Head,
-    /// The whole request was read.
-    Req,
-    /// The reply's head was sent.
-    Hdr,
-    /// Exactly this many body bytes were sent.
-    Body(u64),
-    /// The whole reply was sent, as if the connection were kept alive.
-    End,
-}
-
-/// `create`: consult the idempotency store and commit the effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Create {
-    /// At once.
-    Now,
-    /// `create=slow:T`: the key stays in flight this long, then the effect is committed.
-    Slow(Duration),
-    /// `create=abandon`: the key is marked in flight and left so, without an effect.
-    Abandon,
-}
-
-/// `barrier=N[:T]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Barrier {
-    /// How many arrivals must wait.
-    pub arrivals: u32,
-    /// The longest wait, counted from the first of them; 10 s where nothing is written.
-    pub timeout: Duration,
-}
-
-impl Barrier {
-    /// The wait where nothing is written.
-    pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+    /// Whether the step means something on HTTP/2 only.
+    pub(crate) fn needs_http2(&self) -> bool {
+        matches!(
+            self.end,
+            Some(End::RefusedStream | End::RstStream(..) | End::EndStream | End::Goaway(_))
+        )
+    }
 }
 
 #[cfg(test)]
