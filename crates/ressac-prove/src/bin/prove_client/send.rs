@@ -1,0 +1,481 @@
+//! One operation: the engine decides, this sends and sleeps.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use http::Request;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use ressac_http::{Client, ClientConfig, Failure, FailureKind, Reply, TlsConfig};
+use ressac_policy::{
+    Decision, End, Operation, OperationSpec, Outcome, OutcomeKind, Partner, Policy, Reason,
+    Timestamp,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::Kind;
+use crate::fault::{Fault, Override, Seen};
+use crate::told::Told;
+
+/// What operations of one client instance share.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    client: Client,
+    partner: Mutex<Partner>,
+    begun: Instant,
+    wall: Timestamp,
+    pub(crate) kind: Kind,
+    pub(crate) fault: Fault,
+    state: Option<PathBuf>,
+}
+
+impl Instance {
+    pub(crate) fn new(
+        policy: Policy,
+        told: &Told,
+        task: &Told,
+        kind: Kind,
+        fault: Fault,
+    ) -> Result<Self, String> {
+        // Without an anchor of the case, one that signs nothing: reading the platform's for each
+        // of hundreds of instances would be measured as this client's latency.
+        let mut tls = TlsConfig {
+            platform_roots: false,
+            extra_ca_pem: include_bytes!("nobody.pem").to_vec(),
+            ..TlsConfig::default()
+        };
+        if let Some(file) = task.get("ca_file") {
+            tls.extra_ca_pem = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
+        }
+        let config = ClientConfig {
+            tls,
+            max_response_body: 4 << 20,
+            ..ClientConfig::default()
+        };
+        let client = Client::new(config).map_err(|e| e.to_string())?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let wall = Timestamp::ZERO + since.unwrap_or_default();
+        Ok(Self {
+            client,
+            partner: Mutex::new(Partner::new(policy, wall)),
+            begun: Instant::now(),
+            wall,
+            kind,
+            fault,
+            state: told.get("state_dir").map(PathBuf::from),
+        })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.wall + self.begun.elapsed()
+    }
+
+    fn partner(&self) -> std::sync::MutexGuard<'_, Partner> {
+        self.partner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The result line of an operation.
+pub(crate) async fn perform(
+    instance: Arc<Instance>,
+    task: Told,
+    cancel: watch::Receiver<bool>,
+) -> Value {
+    let id = task.get("op").unwrap_or_default().to_owned();
+    match Run::new(&instance, &task) {
+        Ok(run) => run.drive(cancel).await.line(&id),
+        Err(error) => json!({ "op": id, "ok": false, "reason": "permanent", "error": error }),
+    }
+}
+
+struct Run<'a> {
+    instance: &'a Instance,
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+    key: Option<String>,
+    secret: Option<String>,
+    webhook_id: String,
+    operation: Operation,
+    rng: Xoshiro256PlusPlus,
+    seen: Seen,
+    reply: Option<Reply>,
+    error: Option<String>,
+}
+
+/// How it ended.
+struct Done {
+    ok: bool,
+    status: Option<u16>,
+    attempts: u32,
+    reason: &'static str,
+    hint: Option<Duration>,
+    key: Option<String>,
+    body: Option<(u64, String)>,
+    error: Option<String>,
+}
+
+impl Done {
+    fn line(self, id: &str) -> Value {
+        let mut line = json!({
+            "op": id,
+            "ok": self.ok,
+            "attempts": self.attempts,
+            "reason": self.reason,
+        });
+        let mut add = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                line[name] = value;
+            }
+        };
+        add("status", self.status.map(Value::from));
+        add(
+            "hint_ms",
+            self.hint.map(|h| Value::from(h.as_secs_f64() * 1000.0)),
+        );
+        add("key", self.key.map(Value::from));
+        add("error", self.error.map(Value::from));
+        if let Some((len, hash)) = self.body {
+            add("body_len", Some(len.into()));
+            add("body_sha256", Some(hash.into()));
+        }
+        line
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
+}
+
+impl<'a> Run<'a> {
+    fn new(instance: &'a Instance, task: &Told) -> Result<Self, String> {
+        let method = task.get("method").unwrap_or("GET").to_owned();
+        let url = task.get("url").ok_or("no url")?.to_owned();
+        let body = match task.get("body_file") {
+            Some(file) => std::fs::read(file)
+                .map_err(|e| format!("{file}: {e}"))?
+                .into(),
+            None => Bytes::new(),
+        };
+        let id = task.get("op").unwrap_or_default();
+        let key = match task.get("key_mode") {
+            Some("given") => task.get("key").map(str::to_owned),
+            Some("own") => Some(own_key(instance, id)),
+            _ => None,
+        };
+        let mut spec = OperationSpec::new(&method);
+        if task.get("safe") == Some("1") {
+            spec.idempotent = true;
+        }
+        if key.is_some() && instance.kind != Kind::Plain && instance.kind != Kind::Modest {
+            spec = spec.with_honoured_key(None);
+        }
+        if instance.kind == Kind::Modest {
+            spec.idempotent &= method == "GET";
+        }
+        spec.repeatable_body = task.get("body_mode") != Some("stream");
+        instance.fault.spec(&mut spec, &method);
+        let now = instance.now();
+        let operation = Operation::new(&spec, instance.partner().policy(), now);
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|e| e.to_string())?;
+        Ok(Self {
+            instance,
+            url,
+            headers: task.headers(),
+            secret: task.get("secret").map(str::to_owned),
+            webhook_id: format!("msg_{}", uuid::Uuid::now_v7().simple()),
+            operation,
+            rng: Xoshiro256PlusPlus::from_seed(seed),
+            seen: Seen::new(&method, body.len(), !spec.repeatable_body),
+            method,
+            body,
+            key,
+            reply: None,
+            error: None,
+        })
+    }
+
+    async fn drive(mut self, mut cancel: watch::Receiver<bool>) -> Done {
+        let mut decision = self.poll();
+        let end = loop {
+            decision = match decision {
+                Decision::End(end) => break end,
+                Decision::Wait(wait) => {
+                    let left = wait.until.since(self.instance.now());
+                    let left = self
+                        .instance
+                        .fault
+                        .wait(&self.seen, wait.ceiling, wait.floor, left);
+                    if self.sleep(left, &mut cancel).await {
+                        self.poll()
+                    } else {
+                        self.cancel()
+                    }
+                }
+                Decision::Send(attempt) => {
+                    let sent = tokio::select! {
+                        biased;
+                        outcome = self.attempt(attempt.timeout) => Some(outcome),
+                        () = cancelled(&mut cancel), if self.instance.fault.hears_cancel() => None,
+                    };
+                    match sent {
+                        Some(outcome) => match self.settle(outcome, &mut cancel).await {
+                            Ok(decision) => decision,
+                            Err(done) => return *done,
+                        },
+                        None => self.cancel(),
+                    }
+                }
+            };
+        };
+        let nap =
+            self.instance
+                .fault
+                .before_end(&end, self.operation.deadline(), self.instance.now());
+        tokio::time::sleep(nap).await;
+        self.done(end)
+    }
+
+    /// Sleeps; `false` if it was cancelled.
+    async fn sleep(&self, left: Duration, cancel: &mut watch::Receiver<bool>) -> bool {
+        let hears = self.instance.fault.hears_cancel();
+        tokio::select! {
+            biased;
+            () = cancelled(cancel), if hears => false,
+            () = tokio::time::sleep(left.min(Duration::from_secs(86_400))) => true,
+        }
+    }
+
+    fn poll(&mut self) -> Decision {
+        let now = self.instance.now();
+        let mut partner = self.instance.partner();
+        self.operation.poll(now, &mut partner, &mut self.rng)
+    }
+
+    fn cancel(&mut self) -> Decision {
+        let now = self.instance.now();
+        let mut partner = self.instance.partner();
+        self.operation
+            .cancel(now, Reason::Cancelled, &mut partner, &mut self.rng)
+    }
+
+    /// One attempt on the wire, and what it came to.
+    async fn attempt(&mut self, timeout: Duration) -> Outcome {
+        self.seen.attempts += 1;
+        self.reply = None;
+        let request = match self.request() {
+            Ok(request) => request,
+            Err(error) => {
+                self.error = Some(error);
+                return Outcome::new(OutcomeKind::Invalid);
+            }
+        };
+        let result = self.transmit(request, timeout).await;
+        let now = self.instance.now();
+        let vendors = self.instance.partner().policy().retry_after.vendors;
+        match result {
+            Ok(reply) => {
+                let outcome = reply.outcome(now, vendors);
+                self.seen.note_reply(&reply);
+                self.error = None;
+                self.reply = Some(reply);
+                outcome
+            }
+            Err(failure) => {
+                self.seen.note_failure(&failure);
+                self.error = Some(failure.to_string());
+                failure.outcome(now, vendors)
+            }
+        }
+    }
+
+    async fn transmit(
+        &mut self,
+        request: Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<Reply, Failure> {
+        let client = self.instance.client.clone();
+        if !self.instance.fault.leaves_open() {
+            let first = client.send(request.clone(), timeout).await;
+            let again = self.instance.fault.second_layer(&first);
+            return if again {
+                client.send(request, timeout).await
+            } else {
+                first
+            };
+        }
+        // The fault: nobody waits any more, and the request stays on the wire.
+        let open = tokio::spawn(async move { client.send(request, Duration::from_secs(30)).await });
+        match tokio::time::timeout(timeout, open).await {
+            Ok(Ok(result)) => result,
+            _ => {
+                let client = self.instance.client.clone();
+                client
+                    .send(Request::new(Bytes::new()), Duration::ZERO)
+                    .await
+            }
+        }
+    }
+
+    fn request(&mut self) -> Result<Request<Bytes>, String> {
+        let fault = &self.instance.fault;
+        let mut builder = Request::builder()
+            .method(self.method.as_str())
+            .uri(&self.url);
+        for (name, value) in fault.headers(&self.seen, &self.headers) {
+            builder = builder.header(name, value);
+        }
+        if let Some(key) = fault.key(&self.seen, self.key.as_deref()) {
+            let sent = match self.instance.kind {
+                Kind::Quoted => format!("\"{key}\""),
+                _ => key,
+            };
+            builder = builder.header("Idempotency-Key", sent);
+        }
+        let body = fault.body(&self.seen, &self.body);
+        if let Some(secret) = &self.secret {
+            let stamp = fault.stamp(&mut self.seen);
+            let signature = signature(secret, &self.webhook_id, stamp, &body);
+            builder = builder
+                .header("webhook-id", &self.webhook_id)
+                .header("webhook-timestamp", stamp.to_string())
+                .header("webhook-signature", signature);
+        }
+        builder.body(body).map_err(|e| e.to_string())
+    }
+
+    /// Tells the engine; a fault may know better.
+    async fn settle(
+        &mut self,
+        mut outcome: Outcome,
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Result<Decision, Box<Done>> {
+        let fault = self.instance.fault.clone();
+        fault.outcome(&mut self.seen, &mut outcome);
+        let retries = self.instance.partner().policy().retries;
+        let mut known = fault.overrides(&self.seen, &outcome, retries);
+        loop {
+            match known {
+                Override::None => break,
+                Override::Stop(ok) => return Err(Box::new(self.stopped(ok))),
+                // The engine is never told: the attempt keeps its place.
+                Override::Forget => return Err(Box::new(self.stopped(false))),
+                Override::Again(wait) => {
+                    if !self.sleep(wait, cancel).await {
+                        return Ok(self.cancel());
+                    }
+                    outcome = self.attempt(Duration::from_secs(10)).await;
+                    fault.outcome(&mut self.seen, &mut outcome);
+                    known = fault.overrides(&self.seen, &outcome, retries);
+                }
+            }
+        }
+        let now = self.instance.now();
+        let mut partner = self.instance.partner();
+        Ok(self
+            .operation
+            .on_outcome(now, &outcome, &mut partner, &mut self.rng))
+    }
+
+    /// What a fault makes of it.
+    fn stopped(&self, ok: bool) -> Done {
+        Done {
+            ok,
+            status: self.seen.status,
+            attempts: self.seen.attempts,
+            reason: if ok { "delivered" } else { "permanent" },
+            hint: None,
+            key: self.key.clone(),
+            body: self.instance.fault.wrong_body(&self.seen),
+            error: self.error.clone(),
+        }
+    }
+
+    fn done(self, end: End) -> Done {
+        let ok = end.reason == Reason::Delivered;
+        let whole = self.reply.as_ref().filter(|r| !r.body_limit_hit);
+        let body = whole.map(|r| (r.body.len() as u64, sha256(&r.body)));
+        Done {
+            ok,
+            status: match end.last {
+                Some(OutcomeKind::Status(status)) => Some(status),
+                _ => None,
+            },
+            attempts: end.attempts,
+            reason: end.reason.as_str(),
+            hint: end.hint.map(|h| h.wait),
+            key: self.key,
+            body: self.instance.fault.wrong_body(&self.seen).or(body),
+            error: self.error,
+        }
+    }
+}
+
+/// Resolves when it was cancelled.
+pub(crate) async fn cancelled(cancel: &mut watch::Receiver<bool>) {
+    if cancel.wait_for(|c| *c).await.is_err() {
+        // Nobody can cancel any more.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Made before the first attempt and written down, so that it outlives this process.
+fn own_key(instance: &Instance, op: &str) -> String {
+    if let Some(key) = instance.fault.own_key() {
+        return key;
+    }
+    let file = instance
+        .state
+        .as_ref()
+        .map(|dir| dir.join(format!("key-{op}")));
+    let file = file.filter(|_| instance.fault.remembers());
+    if let Some(known) = file.as_ref().and_then(|f| std::fs::read_to_string(f).ok()) {
+        return known;
+    }
+    let key = uuid::Uuid::now_v7().to_string();
+    if let Some(file) = file
+        && let Err(error) = std::fs::write(&file, &key)
+    {
+        eprintln!("prove-client: {}: {error}", file.display());
+    }
+    key
+}
+
+fn signature(secret: &str, id: &str, stamp: u64, body: &[u8]) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let key = STANDARD
+        .decode(secret.trim_start_matches("whsec_"))
+        .unwrap_or_default();
+    let mut text = format!("{id}.{stamp}.").into_bytes();
+    text.extend_from_slice(body);
+    format!("v1,{}", STANDARD.encode(hmac(&key, &text)))
+}
+
+/// RFC 2104 over SHA-256, for keys of at most 64 bytes.
+fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    let mut block = [0u8; 64];
+    let len = key.len().min(64);
+    block[..len].copy_from_slice(&key[..len]);
+    let keyed = |pad: u8, text: &[u8]| -> [u8; 32] {
+        let mut h = Sha256::new();
+        h.update(block.map(|b| b ^ pad));
+        h.update(text);
+        h.finalize().into()
+    };
+    keyed(0x5c, &keyed(0x36, text))
+}
+
+/// Was nothing of it sent?
+pub(crate) fn is_refusal(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Refused
+}

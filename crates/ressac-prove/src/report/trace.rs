@@ -1,0 +1,138 @@
+//! The wire trace: per attempt its time, connection, line, key, body and what came back.
+
+use std::fmt::Write as _;
+
+use crate::record::{Arrival, PartRecord};
+
+/// The most attempts told.
+const MOST: usize = 400;
+
+/// All operations of a part, one attempt a line.
+pub(crate) fn trace(record: &PartRecord) -> String {
+    let mut out = String::new();
+    if let Some(trouble) = &record.trouble {
+        let _ = writeln!(out, "trouble: {trouble}");
+    }
+    let zero = record.starts.iter().map(|s| s.t).min().unwrap_or(0);
+    let mut told = 0;
+    for op in &record.plan.ops {
+        let Some(start) = record.start(&op.id) else {
+            let _ = writeln!(out, "operation {}: not started", op.id);
+            continue;
+        };
+        let _ = writeln!(
+            out,
+            "operation {} {} started at {}",
+            op.id,
+            op.method,
+            at(start, zero)
+        );
+        let mut last: Option<&Arrival> = None;
+        for a in record
+            .arrivals
+            .iter()
+            .filter(|a| a.is_request() && a.target == op.target)
+        {
+            told += 1;
+            if told > MOST {
+                let _ = writeln!(out, "(more in journal.ndjson)");
+                return out;
+            }
+            gap(&mut out, last, a);
+            attempt(&mut out, a, zero);
+            last = Some(a);
+        }
+        match record.result(&op.id) {
+            Some(r) => {
+                let word = if r.ok { "ok" } else { "not ok" };
+                let _ = write!(out, "  {:>9}  result: {word}", at(r.t, zero));
+                if let Some(status) = r.status {
+                    let _ = write!(out, ", status {status}");
+                }
+                if let Some(error) = &r.error {
+                    let short: String = error.chars().take(120).collect();
+                    let _ = write!(out, ", {short}");
+                }
+                out.push('\n');
+            }
+            None => {
+                let _ = writeln!(out, "  {:>9}  no result", at(record.watched_until, zero));
+            }
+        }
+    }
+    let foreign = record
+        .arrivals
+        .iter()
+        .filter(|a| a.is_request() && record.plan.ops.iter().all(|op| op.target != a.target));
+    for a in foreign.take(20) {
+        let _ = writeln!(
+            out,
+            "foreign: {} {} at {}",
+            a.method,
+            a.target,
+            at(a.t_first, zero)
+        );
+    }
+    out
+}
+
+fn at(t: u64, zero: u64) -> String {
+    format!("{:.1} ms", (t as f64 - zero as f64) / 1e6)
+}
+
+fn gap(out: &mut String, last: Option<&Arrival>, a: &Arrival) {
+    if let Some(end) = last.and_then(Arrival::end_early) {
+        let _ = writeln!(out, "             gap {}", at(a.t_first, end));
+    }
+}
+
+fn attempt(out: &mut String, a: &Arrival, zero: u64) {
+    let _ = write!(
+        out,
+        "  {:>9}  conn {} {}",
+        at(a.t_first, zero),
+        a.conn,
+        a.method
+    );
+    if let Some(key) = &a.key {
+        let short: String = key.chars().take(36).collect();
+        let _ = write!(out, " key={short}");
+    }
+    if a.body_len > 0 {
+        let hash: String = a
+            .body_sha256
+            .as_deref()
+            .unwrap_or("cut")
+            .chars()
+            .take(8)
+            .collect();
+        let _ = write!(out, " body={} {hash}", a.body_len);
+    }
+    let _ = write!(out, " \u{2190} ");
+    match a.status() {
+        Some(status) => {
+            let _ = write!(out, "{status}");
+        }
+        None => out.push_str("no reply"),
+    }
+    let sent = a.sent.as_ref();
+    let hint = sent.and_then(|s| {
+        s.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case("retry-after"))
+            .map(|(_, v)| v)
+    });
+    if let Some(hint) = hint {
+        let _ = write!(out, " Retry-After: {hint}");
+    }
+    if !matches!(a.wire(), "complete" | "") {
+        let _ = write!(out, " ({})", a.wire());
+    }
+    if a.effect != "none" && !a.effect.is_empty() {
+        let _ = write!(out, " [{}]", a.effect);
+    }
+    for flag in &a.flags {
+        let _ = write!(out, " {flag}");
+    }
+    out.push('\n');
+}
