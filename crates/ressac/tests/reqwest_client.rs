@@ -443,11 +443,7 @@ mod middleware {
     use super::*;
 
     fn client(partner: Partner) -> reqwest_middleware::ClientWithMiddleware {
-        let inner = reqwest::Client::builder()
-            .retry(reqwest::retry::never())
-            .connect_timeout(Duration::from_secs(1))
-            .build()
-            .unwrap();
+        let inner = Client::builder_for(&partner).build().unwrap();
         reqwest_middleware::ClientBuilder::new(inner)
             .with(RetryMiddleware::new(partner))
             .build()

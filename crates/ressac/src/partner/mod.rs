@@ -33,7 +33,8 @@ use crate::time::Time;
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() {
 /// let acme = Partner::new(Policy::sync());
-/// let mut replies = [Err(std::io::ErrorKind::ConnectionRefused.into()), Ok("paid")].into_iter();
+/// let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+/// let mut replies = [Err(refused), Ok("paid")].into_iter();
 /// let paid = acme.retry(|_attempt| std::future::ready(replies.next().unwrap())).await;
 /// assert_eq!(paid.unwrap(), "paid");
 ///

@@ -61,24 +61,36 @@ impl Client {
         partner: Partner,
         configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
     ) -> Result<Self, ::reqwest::Error> {
-        #[cfg(feature = "rustls")]
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Where another thread was quicker there is one now.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
-        let attempt_timeout = partner.policy().attempt_timeout;
-        let builder = ::reqwest::Client::builder()
-            .redirect(::reqwest::redirect::Policy::none())
-            .connect_timeout((attempt_timeout / 2).min(LONGEST_CONNECT))
-            .pool_idle_timeout(POOL_IDLE);
+        let builder = Client::builder_for(&partner);
         let inner = configure(builder)
             .retry(::reqwest::retry::never())
             .build()?;
         Ok(Client::from_reqwest(inner, partner))
     }
 
-    /// A client of your own. It must have `retry(reqwest::retry::never())`, or reqwest sends again
-    /// behind the policy's back, and a `connect_timeout` below the policy's `attempt_timeout`, or a
+    /// What [`Client::new`] starts from, for a client that is built elsewhere: no redirects, no
+    /// retries, a `connect_timeout` below the partner's `attempt_timeout`, idle connections closed
+    /// after 4 s.
+    ///
+    /// With feature `rustls` it also makes ring the process's provider of cryptography, where there
+    /// is none yet: reqwest itself, as it is used here, has none.
+    #[must_use]
+    pub fn builder_for(partner: &Partner) -> ClientBuilder {
+        #[cfg(feature = "rustls")]
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Where another thread was quicker there is one now.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let attempt_timeout = partner.policy().attempt_timeout;
+        ::reqwest::Client::builder()
+            .redirect(::reqwest::redirect::Policy::none())
+            .retry(::reqwest::retry::never())
+            .connect_timeout((attempt_timeout / 2).min(LONGEST_CONNECT))
+            .pool_idle_timeout(POOL_IDLE)
+    }
+
+    /// A client of your own; best from [`Client::builder_for`]. It must have
+    /// `retry(reqwest::retry::never())`, or reqwest sends again behind the policy's back, and a `connect_timeout` below the policy's `attempt_timeout`, or a
     /// request that was never sent is taken for one that may have been processed.
     #[must_use]
     pub fn from_reqwest(inner: ::reqwest::Client, partner: Partner) -> Self {

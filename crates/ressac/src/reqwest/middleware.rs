@@ -18,20 +18,18 @@ use crate::{Outcome, RetryError};
 /// Sends each request through a [`Partner`].
 ///
 /// As reqwest's users expect, a reply that is no success comes back as a reply; where there is none
-/// the error is [`Error::Middleware`] around a [`RetryError`]. The client below must have
-/// `retry(reqwest::retry::never())`, and a `connect_timeout` below the policy's `attempt_timeout`.
-/// [`ressac::reqwest::Client`](super::Client) sees to both, and reads more.
+/// the error is [`Error::Middleware`] around a [`RetryError`]. Build the client below from
+/// [`Client::builder_for`](super::Client::builder_for): one that retries by itself, or takes as long
+/// to connect as an attempt may, gets round the policy.
 ///
 /// ```
-/// use ressac::reqwest::RetryMiddleware;
+/// use ressac::reqwest::{Client, RetryMiddleware};
 /// use ressac::{Partner, Policy};
 ///
-/// let client = reqwest::Client::builder()
-///     .retry(reqwest::retry::never())
-///     .connect_timeout(std::time::Duration::from_secs(3))
-///     .build()?;
+/// let partner = Partner::new(Policy::sync());
+/// let client = Client::builder_for(&partner).build()?;
 /// let client = reqwest_middleware::ClientBuilder::new(client)
-///     .with(RetryMiddleware::new(Partner::new(Policy::sync())))
+///     .with(RetryMiddleware::new(partner))
 ///     .build();
 /// # drop(client);
 /// # Ok::<(), reqwest::Error>(())
