@@ -2,6 +2,8 @@
 
 mod queue;
 mod random;
+mod room;
 
 pub use queue::EventQueue;
 pub use random::Stream;
+pub(crate) use room::roomy;

@@ -16,7 +16,7 @@ use ressac_policy::{Mode, Operation, OperationSpec, Partner, Policy, Timestamp};
 use self::event::{Event, Packed};
 use self::line::Lines;
 use self::server::Server;
-use crate::core::{EventQueue, Stream};
+use crate::core::{EventQueue, Stream, roomy};
 use crate::model::{Arrivals, World, nanos};
 
 pub use self::histogram::Histogram;
@@ -106,14 +106,13 @@ impl<'a> Run<'a> {
     fn new(world: &'a World, policy: &Arc<Policy>, seed: u64, detailed: bool) -> Self {
         let clients = &world.clients;
         let count = u64::from(clients.instances) * u64::from(clients.layers);
-        let senders = (0..count)
-            .map(|index| Sender {
-                partner: Partner::new(Arc::clone(policy), Timestamp::ZERO),
-                random: Stream::new(seed, "client", index),
-                wake: u64::MAX,
-                lines: None,
-            })
-            .collect();
+        let mut senders = roomy(usize::try_from(count).unwrap_or(usize::MAX));
+        senders.extend((0..count).map(|index| Sender {
+            partner: Partner::new(Arc::clone(policy), Timestamp::ZERO),
+            random: Stream::new(seed, "client", index),
+            wake: u64::MAX,
+            lines: None,
+        }));
         let keeping = (!clients.gives_back && policy.mode == Mode::Durable).then(|| {
             Arc::new(Policy {
                 mode: Mode::Synchronous,
@@ -131,7 +130,7 @@ impl<'a> Run<'a> {
             half_trip: nanos(world.round_trip) / 2,
             timeout: nanos(policy.attempt_timeout),
             queue: EventQueue::new(),
-            slots: Vec::new(),
+            slots: roomy(clients.instances as usize),
             free: Vec::new(),
             senders,
             server: Server::new(&world.server, seed),
