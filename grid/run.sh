@@ -78,8 +78,8 @@ make_environment() {
       want java && want mvn && { cd "$GRID/adapters/_java" || return; } && quiet mvn -q -B package ;;
     rust)
       want cargo && { cd "$GRID/adapters/_rust" || return; } &&
-        CARGO_TARGET_DIR=${GRID_TARGET:-$PWD/target} quiet cargo build --release --locked &&
-        mkdir -p "$BIN" && cp "${GRID_TARGET:-$PWD/target}"/release/{reqwest-retry,reqwest-own,backon} "$BIN/" ;;
+        CARGO_TARGET_DIR=${GRID_TARGET:-$PWD/target} quiet cargo build --locked &&
+        mkdir -p "$BIN" && cp "${GRID_TARGET:-$PWD/target}"/debug/{reqwest-retry,reqwest-own,backon} "$BIN/" ;;
     curl | wget)
       python_tools && want "$1" && known "$1" "$("$1" --version | head -n 1)" ;;
     ressac) python_tools ;;
