@@ -13,13 +13,15 @@
 # GRID_TIME bounds one row (seconds), GRID_TARGET is where the Rust rows are built.
 set -u
 exec 3>&1
+# Read whole before it begins, so that it can be edited while it runs.
+{
 cd "$(dirname "$0")/.." || exit 70
 ROOT=$PWD GRID=$PWD/grid RUNS=$PWD/grid/.runs BIN=$PWD/grid/.bin
 VENV=$GRID/.venv PY=$GRID/.venv/bin/python
 JAVA_PATH="$GRID/adapters/_java/target/grid-java-1.jar:$GRID/adapters/_java/target/lib/*"
 LIMIT=${GRID_TIME:-900} ONLY=() PROFILE=ressac CASE=() LIBRARY= DOCS=yes
 
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "${1:-64}"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$GRID/run.sh"; exit "${1:-64}"; }
 while [ $# -gt 0 ]; do
   case $1 in
     --only) ONLY+=("${2:?--only wants a row}"); shift ;;
@@ -149,3 +151,4 @@ if [ $DOCS = yes ] && [ -x "$PY" ]; then
     broken=1
 fi
 exit $broken
+}
