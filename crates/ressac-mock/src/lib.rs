@@ -32,6 +32,8 @@ mod date;
 mod draw;
 mod exchange;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handle;
 mod journal;
 mod mock;

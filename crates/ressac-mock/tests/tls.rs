@@ -215,3 +215,38 @@ fn each_mock_has_an_authority_of_its_own() {
     let mut s = tls(&Arc::new(config(&a, &[])), addr(&b, "tls"));
     assert!(s.write_all(get(&h.path()).as_bytes()).is_err());
 }
+
+#[test]
+fn http2_is_chosen_by_alpn_and_can_be_left_out() {
+    let mock = start(
+        "[[listener]]\nname = \"both\"\ntls = true\n\
+         [[listener]]\nname = \"one\"\ntls = true\nspeak = [\"http/1.1\"]",
+    );
+    let config = Arc::new(config(&mock, &["h2", "http/1.1"]));
+    let mut s = tls(&config, addr(&mock, "both"));
+    s.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .unwrap();
+    // GET / in three indexed fields, as the end of headers and of the stream.
+    s.write_all(&[0, 0, 3, 1, 5, 0, 0, 0, 1, 0x82, 0x87, 0x84])
+        .unwrap();
+    assert_eq!(s.conn.alpn_protocol(), Some(&b"h2"[..]));
+    loop {
+        let mut head = [0; 9];
+        s.read_exact(&mut head).unwrap();
+        let mut body = vec![0; usize::from(u16::from_be_bytes([head[1], head[2]]))];
+        s.read_exact(&mut body).unwrap();
+        if head[3] == 1 {
+            assert!(body.starts_with(b"\0\x07:status\x03200"), "{body:?}");
+            break;
+        }
+    }
+    let e = mock.journal()[0].clone();
+    assert_eq!(
+        (e.proto, e.tls.unwrap().alpn.as_deref()),
+        ("HTTP/2", Some("h2"))
+    );
+    let mut s = tls(&config, addr(&mock, "one"));
+    let request = get("/").replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    assert_eq!(split(&ask(&mut s, &request)).status, 200);
+    assert_eq!(s.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+}

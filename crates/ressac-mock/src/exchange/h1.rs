@@ -86,7 +86,7 @@ async fn exchange(
     origin: &Origin<'_>,
 ) -> Next {
     let arrival = shared.arrive(head, origin);
-    let _in_flight = InFlight(shared, arrival.place);
+    let _in_flight = InFlight::new(shared, arrival.place);
     let exchange = Exchange {
         shared,
         head,
@@ -136,7 +136,7 @@ async fn raced(
     cut: Cut,
 ) -> Next {
     let arrival = shared.arrive_raced(head, origin);
-    let _in_flight = InFlight(shared, arrival.place);
+    let _in_flight = InFlight::new(shared, arrival.place);
     let exchange = Exchange {
         shared,
         head,

@@ -5,6 +5,7 @@
 
 mod effect;
 mod h1;
+mod h2;
 mod plan;
 mod resource;
 mod send;
@@ -12,6 +13,7 @@ mod shape;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::sync::watch;
 
@@ -29,9 +31,20 @@ use effect::Made;
 const KEEP_BODY: usize = 64 * 1024;
 
 /// Serves a connection until it ends, and says how, for the metrics.
-pub(crate) async fn serve(shared: &Arc<Shared>, slot: &Slot, conn: Conn) -> &'static str {
-    h1::serve(shared, slot, conn).await
+pub(crate) async fn serve(shared: &Arc<Shared>, slot: &Slot, mut conn: Conn) -> &'static str {
+    let alpn = conn.tls.as_ref().and_then(|t| t.alpn.as_deref());
+    let http2 = match alpn {
+        Some(name) => name == "h2",
+        None => slot.spec.http2 && h2::begins(&mut conn, slot.spec.http1).await,
+    };
+    match http2 {
+        true => h2::serve(shared, &slot.name, conn).await,
+        false => h1::serve(shared, slot, conn).await,
+    }
 }
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use h2::fuzz_frames;
 
 /// What a connection that is kept alive meets next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +58,32 @@ pub(crate) enum Afterwards {
 }
 
 /// Counts down when an exchange ends, however it ends; one that was broken off is journaled so.
-pub(crate) struct InFlight<'a>(pub(crate) &'a Shared, pub(crate) u64);
+struct InFlight<'a> {
+    shared: &'a Shared,
+    place: u64,
+    /// Whether somebody else journals the end.
+    left_to_others: AtomicBool,
+}
+
+impl<'a> InFlight<'a> {
+    fn new(shared: &'a Shared, place: u64) -> Self {
+        Self {
+            shared,
+            place,
+            left_to_others: AtomicBool::new(false),
+        }
+    }
+}
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let now = self.0.clock.now();
-        let mut core = self.0.core();
+        let now = self.shared.clock.now();
+        let mut core = self.shared.core();
         core.metrics.in_flight = core.metrics.in_flight.saturating_sub(1);
-        core.journal.update(self.1, |e| {
+        if *self.left_to_others.get_mut() {
+            return;
+        }
+        core.journal.update(self.place, |e| {
             if e.t_reply_after.is_none() {
                 e.t_reply_after = Some(now);
                 e.sent.get_or_insert_with(|| unsent(Wire::Cancelled)).wire = Wire::Cancelled;
@@ -288,23 +319,31 @@ impl<'a> Exchange<'a> {
 
     /// As [`Exchange::ended`], with the body bytes sent and the moment before the last write.
     fn ended_with(&self, wire: Wire, written: Option<(u64, u64)>) {
-        let now = self.shared.clock.now();
-        let mut core = self.shared.core();
-        if wire != Wire::Complete {
-            *core.metrics.faults.entry(wire.label()).or_default() += 1;
-        }
-        core.journal.update(self.arrival.place, |e| {
-            e.t_reply_after = Some(now);
-            let sent = e.sent.get_or_insert_with(|| unsent(wire));
-            sent.wire = wire;
-            if let Some((bytes, last)) = written {
-                sent.body_bytes = bytes;
-                e.t_reply_before = Some(last);
-            }
-        });
-        drop(core);
-        self.shared.changed.send_replace(());
+        journal_end(self.shared, self.arrival.place, wire, written);
     }
+}
+
+/// Journals the end of an exchange, with the body bytes sent and the moment before the last write.
+fn journal_end(shared: &Shared, place: u64, wire: Wire, written: Option<(u64, u64)>) {
+    let now = shared.clock.now();
+    let mut core = shared.core();
+    if wire != Wire::Complete {
+        *core.metrics.faults.entry(wire.label()).or_default() += 1;
+    }
+    core.journal.update(place, |e| {
+        // The GOAWAY after a reply does not make the reply any later.
+        if wire != Wire::Goaway || e.t_reply_after.is_none() {
+            e.t_reply_after = Some(now);
+        }
+        let sent = e.sent.get_or_insert_with(|| unsent(wire));
+        sent.wire = wire;
+        if let Some((bytes, last)) = written {
+            sent.body_bytes = bytes;
+            e.t_reply_before = Some(last);
+        }
+    });
+    drop(core);
+    shared.changed.send_replace(());
 }
 
 fn closed(shared: &Shared, place: u64) {

@@ -22,6 +22,33 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The step as it was written down, where there is one.
+    fn step(&self) -> Option<&Reply> {
+        match self {
+            Self::Step { .. } => self.step_reply(),
+            Self::Outage { reply, .. } => Some(reply),
+            Self::Fault(hit) => Some(&hit.reply),
+            Self::Over { route, .. } => route.quota.as_ref().map(|q| q.over.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl Arrival {
+    /// Whether the request goes to the upstream, whole.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self.plan, Plan::Upstream) || self.plan.step().is_some_and(|r| r.pass)
+    }
+
+    /// Whether the step leaves the body unread.
+    pub(super) fn leaves_unread(&self) -> bool {
+        self.plan
+            .step()
+            .is_some_and(|r| r.early || r.ends_at_head())
+    }
+}
+
 /// The reply, and what the mock says of itself in it.
 pub(super) fn reply<'a>(
     shared: &Shared,

@@ -28,7 +28,7 @@ impl ListenerSpec {
         Self {
             name: name.to_owned(),
             http1: true,
-            http2: false,
+            http2: true,
             certificate: None,
             accept: AcceptScript::default(),
             tcp: None,

@@ -100,10 +100,7 @@ fn speak(doc: Doc<'_>, v: &Value<'_>, spec: &mut ListenerSpec) -> Res<()> {
     for word in doc.strings(v, "speak")? {
         match word.as_str() {
             "http/1.1" => spec.http1 = true,
-            "h2" | "h2c" if word == second => {
-                let what = format!("`{word}` is not supported yet");
-                return doc.err(v.span(), what, "write `speak = [\"http/1.1\"]`");
-            }
+            "h2" | "h2c" if word == second => spec.http2 = true,
             "h2" | "h2c" => {
                 let what = format!("`{word}` is not how this listener speaks HTTP/2");
                 return doc.err(v.span(), what, format!("write `{second}`"));
