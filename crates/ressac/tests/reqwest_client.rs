@@ -479,3 +479,11 @@ mod middleware {
         assert_eq!(server.seen().len(), 1);
     }
 }
+
+/// Each call moves its future into a task or a box.
+#[test]
+fn the_future_of_a_call_is_small() {
+    let client = Client::new(partner()).unwrap();
+    let bytes = size_of_val(&client.get("http://localhost/").send());
+    assert!(bytes < 2_048, "{bytes} bytes");
+}

@@ -157,7 +157,10 @@ impl Client {
     /// # Errors
     ///
     /// As [`RequestBuilder::send`].
-    pub async fn execute(&self, request: Request) -> Result<::reqwest::Response, Error> {
-        send::send(self.clone(), request, Options::default(), None).await
+    pub fn execute(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<::reqwest::Response, Error>> + use<> {
+        send::send(self.clone(), request, Options::default(), None)
     }
 }

@@ -1,10 +1,13 @@
 //! A request before it is sent.
 
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::reqwest::{Body, Response};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use pin_project_lite::pin_project;
 use serde::Serialize;
 
 use super::client::Client;
@@ -129,8 +132,8 @@ impl RequestBuilder {
     ///
     /// [`Error`] says why it ended, what the partner may have done, and what to do; the reply, if
     /// there was one, stands inside.
-    pub async fn send(self) -> Result<Response, Error> {
-        self.send_up_to(None).await
+    pub fn send(self) -> impl Future<Output = Result<Response, Error>> {
+        self.send_up_to(None)
     }
 
     /// The same with the reply's body, up to `limit` bytes, as part of the attempt: a body that
@@ -140,14 +143,44 @@ impl RequestBuilder {
     /// # Errors
     ///
     /// As [`RequestBuilder::send`].
-    pub async fn send_whole(self, limit: usize) -> Result<Response, Error> {
-        self.send_up_to(Some(limit)).await
+    pub fn send_whole(self, limit: usize) -> impl Future<Output = Result<Response, Error>> {
+        self.send_up_to(Some(limit))
     }
 
-    async fn send_up_to(self, limit: Option<usize>) -> Result<Response, Error> {
+    fn send_up_to(self, limit: Option<usize>) -> impl Future<Output = Result<Response, Error>> {
         match self.inner.build() {
-            Ok(request) => send::send(self.client, request, self.options, limit).await,
-            Err(error) => Err(send::not_begun(&self.client, self.options.key, error)),
+            Ok(request) => Sending::Begun {
+                sending: send::send(self.client, request, self.options, limit),
+            },
+            Err(error) => Sending::Refused {
+                error: Some(send::not_begun(&self.client, self.options.key, error)),
+            },
+        }
+    }
+}
+
+pin_project! {
+    #[project = SendingParts]
+    enum Sending<S> {
+        Begun {
+            #[pin]
+            sending: S,
+        },
+        /// It could not be built.
+        Refused { error: Option<Error> },
+    }
+}
+
+impl<S: Future<Output = Result<Response, Error>>> Future for Sending<S> {
+    type Output = Result<Response, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            SendingParts::Begun { sending } => sending.poll(cx),
+            SendingParts::Refused { error } => match error.take() {
+                Some(error) => Poll::Ready(Err(error)),
+                None => Poll::Pending,
+            },
         }
     }
 }

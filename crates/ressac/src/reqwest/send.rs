@@ -17,12 +17,14 @@ use crate::key::IdempotencyKey;
 use crate::operation::Options;
 use crate::retry::{Never, Retry};
 
-pub(super) async fn send(
+/// One request under way. Built here, before it is polled: each async block around it would hold a
+/// copy of what it was made from.
+pub(super) fn send(
     client: Client,
     request: Request,
     mut options: Options,
     limit: Option<usize>,
-) -> Result<Response, Error> {
+) -> impl Future<Output = Result<Response, Error>> {
     let key_header = prepare(&client, &request, &mut options);
     let mut parcel = Parcel::new(request, key_header);
     options.body_once = parcel.lent.is_some();
@@ -30,27 +32,22 @@ pub(super) async fn send(
     options.own_limit = true;
     let Client { inner, partner, .. } = client;
     let op = move |attempt: Attempt| {
-        // What is kept has no stream in it, so it can be cloned.
-        let sending = parcel
-            .request_for(&attempt)
-            .map(|request| inner.execute(request));
+        let sending = inner.execute(parcel.request_for(&attempt));
         async move {
-            let Some(sending) = sending else {
-                return Ok(Response::from(http::Response::new(
-                    ::reqwest::Body::default(),
-                )));
-            };
             let reply = sending.await?;
             match limit {
                 None if reply.status().is_success() => Ok(reply),
-                Some(limit) if reply.status().is_success() => drain::whole(reply, limit).await,
-                _ => Ok(drain::failure(reply).await),
+                // Boxed: what is seldom needed is not carried by each call.
+                Some(limit) if reply.status().is_success() => {
+                    Box::pin(drain::whole(reply, limit)).await
+                }
+                _ => Ok(Box::pin(drain::failure(reply)).await),
             }
         }
     };
     Retry::new(partner, op, ByHttp, Never::new())
         .options(options)
-        .await
+        .into_future()
 }
 
 /// A request that could not be built: nothing was asked of the partner.
@@ -171,18 +168,27 @@ impl Parcel {
     }
 
     /// The request of one attempt.
-    fn request_for(&mut self, attempt: &Attempt) -> Option<Request> {
+    fn request_for(&mut self, attempt: &Attempt) -> Request {
         if let Some(header) = self.key_header.take()
             && let Some(value) = header.value(attempt.key())
         {
             self.request.headers_mut().insert(header.name, value);
         }
-        let mut request = self.request.try_clone()?;
+        let kept = self.copy();
+        // The copy is the one that is kept: it has no room for the fields that are still to come.
+        let mut request = std::mem::replace(&mut self.request, kept);
         let own = self.timeout.unwrap_or(Duration::MAX);
         *request.timeout_mut() = Some(attempt.timeout().min(own));
         if let Some(lent) = &self.lent {
             *request.body_mut() = Some(Lent::body(lent));
         }
-        Some(request)
+        request
+    }
+
+    /// What is kept has no stream in it, so it can always be cloned.
+    fn copy(&self) -> Request {
+        self.request.try_clone().unwrap_or_else(|| {
+            Request::new(self.request.method().clone(), self.request.url().clone())
+        })
     }
 }
