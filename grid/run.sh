@@ -131,7 +131,7 @@ while IFS=$'\t' read -r name need command; do
     --profile "$PROFILE" --allow-inconclusive "${CASE[@]}" --out "$RUNS/$name" -- "${words[@]}" \
     >"$RUNS/$name.txt" 2>&1 </dev/null
   code=$?
-  echo "$name: exit $code after $((SECONDS - started)) s: $(grep -E '^[0-9]+ pass' "$RUNS/$name.txt" | tail -n 1)"
+  echo "$name: exit $code after $((SECONDS - started)) s: $(grep -oE '[0-9]+ pass, .*' "$RUNS/$name.txt" | tail -n 1)"
   if [ ! -s "$RUNS/$name/report.json" ]; then
     tail -n 5 "$RUNS/$name.txt" >&2
     broken=1

@@ -23,7 +23,7 @@ tls(None)
 
 def make(op):
     limits = httpx.Limits(max_connections=None)
-    inner = httpx.HTTPTransport(verify=tls(op.ca_file), limits=limits, http2=op.http == "2")
+    inner = httpx.HTTPTransport(verify=tls(op.ca_file), limits=limits, http1=op.http != "h2c", http2=op.http != "1.1")
     return httpx.Client(transport=RetryTransport(transport=inner))
 
 

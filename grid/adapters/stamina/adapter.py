@@ -35,7 +35,7 @@ tls(None)
 
 def make(op):
     limits = httpx.Limits(max_connections=None)
-    return httpx.Client(verify=tls(op.ca_file), limits=limits, http2=op.http == "2")
+    return httpx.Client(verify=tls(op.ca_file), limits=limits, http1=op.http != "h2c", http2=op.http != "1.1")
 
 
 def send(client, op):

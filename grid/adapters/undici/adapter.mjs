@@ -3,13 +3,15 @@
 
 import {load, run, version} from '../_node/loop.mjs';
 
-const {Agent, RetryAgent} = await load('undici');
+const {Agent, Client, RetryAgent} = await load('undici');
 
 function make(op) {
 	const timeout = op.number('attempt_timeout_ms');
 	const agent = new Agent({
 		connect: {ca: op.ca},
 		allowH2: op.fields.http === '2',
+		// A pool does not hand `useH2c` on to its connections.
+		...(op.fields.http === 'h2c' && {factory: origin => new Client(origin, {useH2c: true, allowH2: true})}),
 		...(timeout && {headersTimeout: timeout, bodyTimeout: timeout}),
 	});
 	const options = {

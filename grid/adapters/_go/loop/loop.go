@@ -94,8 +94,12 @@ func (o Op) SetHeaders(header http.Header) {
 	}
 }
 
-// Trust makes the transport trust the given authority.
-func (o Op) Trust(transport *http.Transport) {
+// Dress makes the transport trust the given authority and speak the version asked for.
+func (o Op) Dress(transport *http.Transport) {
+	if o.Text("http") == "h2c" {
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	}
 	if path := o.Text("ca_file"); path != "" {
 		pool := x509.NewCertPool()
 		if pem, err := os.ReadFile(path); err == nil {

@@ -18,7 +18,7 @@ import (
 
 func newClient(op loop.Op) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	op.Trust(transport)
+	op.Dress(transport)
 	return &http.Client{Transport: transport, Timeout: op.Time("attempt_timeout_ms", 0)}
 }
 

@@ -18,7 +18,7 @@ func newClient(op loop.Op) *retryablehttp.Client {
 	client.RetryWaitMax = op.Time("cap_ms", client.RetryWaitMax)
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	client.HTTPClient.Timeout = op.Time("attempt_timeout_ms", 0)
-	op.Trust(client.HTTPClient.Transport.(*http.Transport))
+	op.Dress(client.HTTPClient.Transport.(*http.Transport))
 	return client
 }
 
