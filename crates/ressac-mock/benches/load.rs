@@ -25,26 +25,44 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use ressac_mock::{Mock, Options, Scenario};
 
-const ROUNDS: usize = 21;
-/// Requests of a round, for each contender.
-const REQUESTS: usize = 20_000;
+/// What `cargo bench` measures; run in any other way it only shows that all of it works.
+const FULL: Size = Size {
+    rounds: 21,
+    requests: 20_000,
+};
+const SHORT: Size = Size {
+    rounds: 1,
+    requests: 320,
+};
+
+/// How long it takes: rounds, and requests of each contender in a round.
+#[derive(Clone, Copy)]
+struct Size {
+    rounds: usize,
+    requests: usize,
+}
+
 /// Routes that tokens are spread over.
 const ROUTES: usize = 4;
 /// Connections, with one request on its way on each.
 const CONNECTIONS: usize = 32;
 
 fn main() {
+    let size = match std::env::args().any(|a| a == "--bench") {
+        true => FULL,
+        false => SHORT,
+    };
     let mut args = std::env::args().skip_while(|a| a != "memory").skip(1);
-    if let Some(n) = args.next() {
+    if let Some(n) = args.next().filter(|n| n != "--bench") {
         return memory(n.parse().expect("memory takes a number of requests"));
     }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load before: {load}");
     let mut contenders = vec![hyper(), mock_200(), mock_per_token(), wiremock()];
-    let mut results = vec![Vec::with_capacity(ROUNDS); contenders.len()];
-    for round in 0..=ROUNDS {
+    let mut results = vec![Vec::with_capacity(size.rounds); contenders.len()];
+    for round in 0..=size.rounds {
         for (contender, rounds) in contenders.iter_mut().zip(&mut results) {
-            let got = contender.run();
+            let got = contender.run(size.requests);
             // The first round warms up.
             if round > 0 {
                 rounds.push(got);
@@ -73,7 +91,7 @@ struct Got {
 }
 
 impl Contender {
-    fn run(&mut self) -> Got {
+    fn run(&mut self, count: usize) -> Got {
         let mut sockets: Vec<TcpStream> = (0..CONNECTIONS)
             .map(|_| {
                 let s = TcpStream::connect(self.addr).unwrap();
@@ -81,10 +99,8 @@ impl Contender {
                 s
             })
             .collect();
-        let requests: Vec<String> = (self.sent..self.sent + REQUESTS)
-            .map(self.request)
-            .collect();
-        self.sent += REQUESTS;
+        let requests: Vec<String> = (self.sent..self.sent + count).map(self.request).collect();
+        self.sent += count;
         let before = others_cpu();
         let begun = Instant::now();
         for batch in requests.chunks(CONNECTIONS) {
@@ -97,9 +113,9 @@ impl Contender {
         }
         let took = begun.elapsed();
         let cpu = others_cpu().zip(before).map(|(after, before)| {
-            (after.saturating_sub(before)).as_secs_f64() * 1e6 / REQUESTS as f64
+            (after.saturating_sub(before)).as_secs_f64() * 1e6 / count as f64
         });
-        let rate = REQUESTS as f64 / took.as_secs_f64();
+        let rate = count as f64 / took.as_secs_f64();
         Got { rate, cpu }
     }
 }
@@ -293,10 +309,10 @@ fn memory(requests: usize) {
     let mut contender = mock_200();
     println!("| requests | resident KiB |");
     println!("| --- | --- |");
-    let step = (requests / 10).max(REQUESTS);
+    let step = (requests / 10).max(1);
     for tenth in 1..=10 {
         while contender.sent < step * tenth {
-            contender.run();
+            contender.run(FULL.requests.min(step * tenth - contender.sent));
         }
         println!("| {} | {} |", contender.sent, resident());
     }

@@ -62,9 +62,11 @@ pub(super) fn reply<'a>(
                 .step_reply()
                 .map_or(Cow::Owned(Reply::default()), Cow::Borrowed);
             let number = step + 1;
-            let json = serde_json::json!({ "token": arrival.token, "n": n, "step": number });
             let mut mark = marked(format!("{};n={n};step={number}", route.name));
-            mark.json = json.to_string();
+            if reply.body.is_none() {
+                let json = serde_json::json!({ "token": arrival.token, "n": n, "step": number });
+                mark.json = json.to_string();
+            }
             (reply, mark)
         }
         Plan::Outage {

@@ -1,9 +1,11 @@
 //! HTTP/2: one connection, its frames in, its streams side by side.
 
+mod ends;
 mod fields;
 mod frame;
 mod link;
 mod reader;
+mod reply;
 mod stream;
 
 use std::sync::Arc;

@@ -3,32 +3,22 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::fields;
 use super::frame;
-use super::link::{ConnEnd, Link};
+use super::link::Link;
 use crate::arrive::Arrival;
 use crate::clock::nanos;
 use crate::exchange::plan;
-use crate::exchange::shape::Shape;
 use crate::exchange::{Afterwards, Exchange, InFlight, Outgoing, Ready};
 use crate::journal::{Flag, Wire};
 use crate::reply::{Content, Mark};
 use crate::state::Shared;
-use crate::step::{Cut, End, Expect, Framing, Goaway, H2Code, Point, Reply};
+use crate::step::{Cut, Expect, Reply};
 use crate::wire::{BodyInfo, Peer, RequestHead, Woken};
-
-/// How long after the first GOAWAY the second one comes.
-const GRACE: Duration = Duration::from_millis(100);
-/// How long a body is left unread after an early reply.
-const UNREAD: Duration = Duration::from_millis(300);
-/// The last id of a GOAWAY that only announces the end.
-const ANY_STREAM: u32 = 0x7fff_ffff;
 
 /// A request and all it needs.
 pub(super) struct Request {
@@ -52,7 +42,7 @@ pub(super) struct Finished {
 }
 
 /// The client's side of a stream.
-struct Client(watch::Receiver<bool>);
+pub(super) struct Client(pub(super) watch::Receiver<bool>);
 
 impl Peer for Client {
     async fn wait(
@@ -81,26 +71,18 @@ impl Peer for Client {
     }
 }
 
-/// How far a reply came.
-enum Sent {
-    Done,
-    /// Nobody takes more of it.
-    Gone,
-    Cancelled,
-}
-
 /// A stream that is being served.
-struct Serving<'a> {
-    exchange: Exchange<'a>,
-    link: &'a Link,
-    id: u32,
-    previous: u32,
-    client: Client,
-    in_flight: &'a InFlight<'a>,
+pub(super) struct Serving<'a> {
+    pub(super) exchange: Exchange<'a>,
+    pub(super) link: &'a Link,
+    pub(super) id: u32,
+    pub(super) previous: u32,
+    pub(super) client: Client,
+    pub(super) in_flight: &'a InFlight<'a>,
     /// Body bytes sent, and the moment before the last write.
-    written: (u64, u64),
+    pub(super) written: (u64, u64),
     /// Whether the request's body may still come.
-    open: bool,
+    pub(super) open: bool,
 }
 
 impl Request {
@@ -176,7 +158,7 @@ impl Serving<'_> {
         }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.written.1 = self.exchange.shared.clock.now();
         self.link.write(bytes).await
     }
@@ -255,7 +237,7 @@ impl Serving<'_> {
     }
 
     /// A wait ended by a reset of the mock or by the peer: nothing more is sent.
-    async fn cancelled(&mut self) -> Afterwards {
+    pub(super) async fn cancelled(&mut self) -> Afterwards {
         let wire = self.exchange.broken_off();
         self.exchange.ended(wire);
         if wire == Wire::Cancelled {
@@ -266,315 +248,15 @@ impl Serving<'_> {
         Afterwards::Nothing
     }
 
-    fn gone(&self) -> Afterwards {
+    pub(super) fn gone(&self) -> Afterwards {
         self.exchange
             .ended_with(Wire::PeerClosed, Some(self.written));
         Afterwards::Nothing
     }
 
-    async fn end_silently(&mut self, reply: &Reply) -> Afterwards {
-        self.exchange.begin_nothing();
-        if let Some(status) = reply.interim
-            && self.interim(status).await.is_err()
-        {
-            return self.gone();
-        }
-        match reply.end {
-            Some(End::At(cut, _)) => self.cut(cut).await,
-            Some(End::RefusedStream) => self.reset(H2Code(7), Wire::RefusedStream).await,
-            Some(End::RstStream(code, _)) => self.reset(code, Wire::RstStream).await,
-            Some(End::Goaway(kind)) => {
-                let last = match kind {
-                    Goaway::Below => self.previous,
-                    _ => self.id,
-                };
-                let code = reply.code.map_or(0, |c| c.0);
-                if self.write(&frame::goaway(last, code)).await.is_err() {
-                    return self.gone();
-                }
-                self.end_connection(Cut::Fin, true, Wire::Goaway, "goaway")
-                    .await
-            }
-            _ => self.stall().await,
-        }
-    }
-
-    async fn interim(&mut self, status: u16) -> io::Result<()> {
+    pub(super) async fn interim(&mut self, status: u16) -> io::Result<()> {
         let block = fields::reply(status, &[]);
         self.write(&frame::headers(self.id, &block, false)).await
-    }
-
-    async fn reset(&mut self, code: H2Code, wire: Wire) -> Afterwards {
-        if self
-            .write(&frame::rst_stream(self.id, code.0))
-            .await
-            .is_err()
-        {
-            return self.gone();
-        }
-        self.exchange.ended_with(wire, Some(self.written));
-        Afterwards::Nothing
-    }
-
-    /// Takes the whole connection.
-    async fn cut(&mut self, cut: Cut) -> Afterwards {
-        match cut {
-            Cut::Fin => self.end_connection(cut, false, Wire::Fin, "fin").await,
-            Cut::Rst => self.end_connection(cut, false, Wire::Rst, "rst").await,
-        }
-    }
-
-    async fn end_connection(
-        &mut self,
-        cut: Cut,
-        orderly: bool,
-        wire: Wire,
-        label: &'static str,
-    ) -> Afterwards {
-        // The connection's task journals it, once it has happened.
-        self.in_flight.left_to_others.store(true, Ordering::Relaxed);
-        self.link
-            .end(ConnEnd {
-                cut,
-                orderly,
-                place: self.exchange.arrival.place,
-                wire,
-                written: Some(self.written),
-                label,
-            })
-            .await
-    }
-
-    async fn stall(&mut self) -> Afterwards {
-        self.exchange.ended_with(Wire::Stall, Some(self.written));
-        self.exchange.pause(&mut self.client, None).await;
-        // A stream must not stay open for ever once the mock was reset.
-        let _ = self.link.write(&frame::rst_stream(self.id, 8)).await;
-        Afterwards::Nothing
-    }
-
-    /// Sends a reply and ends the exchange as its step says.
-    async fn send(&mut self, out: Outgoing<'_>) -> Afterwards {
-        let reply = out.reply.as_ref();
-        if let Some(n) = reply.garbage {
-            return self.garbage(n).await;
-        }
-        if let Some(status) = reply.interim
-            && self.interim(status).await.is_err()
-        {
-            return self.gone();
-        }
-        let shape = Shape::of(reply, &out.content, self.exchange.head.method == "HEAD");
-        match self.write_reply(reply, &out, shape).await {
-            Sent::Done => {}
-            Sent::Gone => return self.gone(),
-            Sent::Cancelled => return self.cancelled().await,
-        }
-        self.end(reply, shape).await
-    }
-
-    /// Whether the stream ends with the last byte that goes out.
-    fn ends_stream(reply: &Reply, shape: Shape) -> bool {
-        match reply.end {
-            Some(End::EndStream) => true,
-            Some(End::Stall | End::At(..) | End::RstStream(..)) => false,
-            _ => !shape.broken,
-        }
-    }
-
-    async fn write_reply(&mut self, reply: &Reply, out: &Outgoing<'_>, shape: Shape) -> Sent {
-        let mut extra = Vec::new();
-        if out.replayed {
-            extra.push(("Idempotent-Replayed", "true"));
-        }
-        if let Some(l) = &self.exchange.arrival.limits {
-            extra.push(("RateLimit-Policy", l.policy.as_str()));
-            extra.push(("RateLimit", l.state.as_str()));
-        }
-        let lines = out.content.lines(shape.announced, &extra);
-        let block = fields::reply(out.content.status, &lines);
-        self.written = (0, self.exchange.begin(&out.content, lines));
-        let ends = Self::ends_stream(reply, shape);
-        let head = frame::headers(self.id, &block, ends && shape.bytes == 0);
-        let written = match reply.drip_head {
-            None => self.link.write(&head).await,
-            Some(d) => self.link.dribble(&head, d.bytes as usize, d.every).await,
-        };
-        if written.is_err() {
-            return Sent::Gone;
-        }
-        if shape.bytes == 0 {
-            return Sent::Done;
-        }
-        match self.exchange.hold(&mut self.client, reply.gap).await {
-            Woken::Due => self.write_body(reply, &out.content, shape, ends).await,
-            _ => Sent::Cancelled,
-        }
-    }
-
-    async fn write_body(
-        &mut self,
-        reply: &Reply,
-        content: &Content,
-        shape: Shape,
-        ends: bool,
-    ) -> Sent {
-        let mut at = 0;
-        while at < shape.bytes {
-            let left = shape.bytes - at;
-            let most = reply.drip.map_or(left, |d| left.min(u64::from(d.bytes)));
-            let mut piece_left = most;
-            // A window may be smaller than a piece.
-            while piece_left > 0 {
-                let room = match self.room(piece_left).await {
-                    Ok(room) => room,
-                    Err(sent) => return sent,
-                };
-                let bytes = content.body.piece(at, room);
-                at += room as u64;
-                piece_left -= room as u64;
-                let end = ends && at == shape.bytes;
-                let data = frame::data(self.id, &bytes, end);
-                if self.write(&data).await.is_err() {
-                    return Sent::Gone;
-                }
-                self.written.0 = at;
-            }
-            if let Some(drip) = reply.drip
-                && at < shape.bytes
-            {
-                let every = Some(nanos(drip.every));
-                if self.exchange.pause(&mut self.client, every).await != Woken::Due {
-                    return Sent::Cancelled;
-                }
-            }
-        }
-        Sent::Done
-    }
-
-    /// Waits for the client's windows.
-    async fn room(&mut self, most: u64) -> Result<usize, Sent> {
-        let generation = self.exchange.arrival.generation;
-        tokio::select! {
-            biased;
-            _ = self.client.0.wait_for(|gone| *gone) => {
-                crate::exchange::closed(self.exchange.shared, self.exchange.arrival.place);
-                Err(Sent::Gone)
-            }
-            room = self.link.take(self.id, most) => room.ok_or(Sent::Gone),
-            _ = self.exchange.reset.wait_for(|g| *g != generation) => Err(Sent::Cancelled),
-        }
-    }
-
-    async fn garbage(&mut self, n: u32) -> Afterwards {
-        let bytes = crate::exchange::send::garbage(&self.exchange, n);
-        self.exchange.begin_nothing();
-        if self.write(&bytes).await.is_err() {
-            return self.gone();
-        }
-        self.written.0 = u64::from(n);
-        self.cut(Cut::Fin).await
-    }
-
-    /// The end of a reply that went out.
-    async fn end(&mut self, reply: &Reply, shape: Shape) -> Afterwards {
-        if reply.early {
-            return self.early(reply).await;
-        }
-        match reply.end {
-            Some(End::Stall) => return self.stall().await,
-            Some(End::At(cut, _)) => return self.cut(cut).await,
-            Some(End::RstStream(code, Point::Hdr | Point::Body(_))) => {
-                return self.reset(code, Wire::RstStream).await;
-            }
-            Some(End::EndStream) => {
-                self.exchange.ended_with(Wire::Complete, Some(self.written));
-                return Afterwards::Nothing;
-            }
-            _ => {}
-        }
-        if let Some(cut) = shape.cut() {
-            return self.cut(cut).await;
-        }
-        self.exchange.ended_with(Wire::Complete, Some(self.written));
-        match reply.end {
-            Some(End::Goaway(_) | End::Close) => self.graceful(reply).await,
-            Some(End::QuietClose) => {
-                self.end_connection(Cut::Fin, true, Wire::Complete, "fin")
-                    .await
-            }
-            _ if reply.framing == Some(Framing::UntilClose) => {
-                self.end_connection(Cut::Fin, true, Wire::Complete, "fin")
-                    .await
-            }
-            Some(End::Idle(cut, t)) => Afterwards::Idle(cut, t),
-            Some(End::Race(cut)) => Afterwards::Race(cut),
-            _ => {
-                self.stop_body().await;
-                Afterwards::Nothing
-            }
-        }
-    }
-
-    /// A reply that came before the whole request: the rest of it is not wanted (RFC 9113, 8.1).
-    async fn stop_body(&self) {
-        if self.open {
-            // A client that is not there sends nothing more either.
-            let _ = self.link.write(&frame::rst_stream(self.id, 0)).await;
-        }
-    }
-
-    async fn early(&mut self, reply: &Reply) -> Afterwards {
-        self.exchange.ended_with(Wire::Complete, Some(self.written));
-        if self
-            .exchange
-            .pause(&mut self.client, Some(nanos(UNREAD)))
-            .await
-            == Woken::Cancelled
-        {
-            return Afterwards::Nothing;
-        }
-        match reply.end {
-            Some(End::At(Cut::Rst, _)) => {
-                self.end_connection(Cut::Rst, false, Wire::Complete, "rst")
-                    .await
-            }
-            Some(End::At(Cut::Fin, _) | End::QuietClose) => {
-                self.end_connection(Cut::Fin, true, Wire::Complete, "fin")
-                    .await
-            }
-            Some(End::Close) => self.graceful(reply).await,
-            _ => {
-                self.stop_body().await;
-                Afterwards::Nothing
-            }
-        }
-    }
-
-    /// GOAWAY 2^31 - 1, later GOAWAY with this id, FIN (RFC 9113, 6.8).
-    async fn graceful(&mut self, reply: &Reply) -> Afterwards {
-        let code = reply.code.map_or(0, |c| c.0);
-        if self
-            .link
-            .write(&frame::goaway(ANY_STREAM, code))
-            .await
-            .is_err()
-        {
-            return Afterwards::Nothing;
-        }
-        self.exchange.ended_with(Wire::Goaway, Some(self.written));
-        // The stream is over: a client that closes it must not cut the grace short.
-        tokio::time::sleep(GRACE).await;
-        if self
-            .link
-            .write(&frame::goaway(self.id, code))
-            .await
-            .is_err()
-        {
-            return Afterwards::Nothing;
-        }
-        self.end_connection(Cut::Fin, true, Wire::Goaway, "goaway")
-            .await
     }
 }
 

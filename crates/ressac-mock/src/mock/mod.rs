@@ -1,9 +1,11 @@
 //! The mock as a Rust value: start it, script it, read its journal, drop it.
 
+mod options;
+mod script;
+mod start;
+
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,107 +14,14 @@ use tokio::task::JoinHandle;
 
 use crate::control;
 use crate::fault::Fault;
-use crate::handle::ScriptHandle;
 use crate::journal::{Connection, Entry};
-use crate::notation::NotationError;
-use crate::scenario::{PathPattern, Route, Scenario, Scope, check_script, read_file};
-use crate::state::{Reset, RouteState, Shared};
-use crate::step::{Cut, Script};
-use crate::upstream::Upstream;
-use crate::wire::{Port, Slot, run_listener};
-
-/// How a mock is started, beside what it does.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where the first listener binds; the others take its address and a free port.
-    /// Default `127.0.0.1:0`.
-    pub bind: SocketAddr,
-    /// Where the control API listens; beyond loopback it needs `control_token`. `None`: no control
-    /// API of its own. Default `127.0.0.1:0`.
-    pub control: Option<SocketAddr>,
-    /// What a caller of the control API must show, as `Authorization: Bearer`. Default: nothing.
-    pub control_token: Option<String>,
-    /// Whether listeners without TLS answer `/__ressac/` too, never faulted. Default: no.
-    pub control_on_plain: bool,
-    /// The most entries of the journal; it also keeps below 64 MiB. Default 10 000.
-    pub journal_entries: usize,
-    /// Where requests go that no route takes: an `http://` URL. Default: nowhere.
-    pub upstream: Option<String>,
-    /// Where the certificate of the mock's authority is written, as PEM. Default: nowhere.
-    pub ca_file: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self {
-            bind: any,
-            control: Some(any),
-            control_token: None,
-            control_on_plain: false,
-            journal_entries: 10_000,
-            upstream: None,
-            ca_file: None,
-        }
-    }
-}
-
-/// Why a mock did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MockError {
-    /// A listener could not be opened.
-    #[error("cannot listen on {addr}: {source}; choose another address or port 0")]
-    Bind {
-        /// Where.
-        addr: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The control API would be open to others.
-    #[error("the control API cannot listen on {0}: without a token it stays on loopback")]
-    ControlNotLoopback(SocketAddr),
-    /// A blocking mock could not start its thread.
-    #[error("cannot start a runtime: {0}")]
-    Runtime(io::Error),
-    /// The upstream is no URL.
-    #[error("{0}")]
-    Upstream(String),
-    /// A step says `pass`, and there is nowhere to.
-    #[error("route {0} says `pass`, and there is no upstream; give its URL")]
-    NoUpstream(String),
-    /// The authority could not be made.
-    #[error("cannot make a certificate: {0}")]
-    Certificate(String),
-    /// The authority's certificate could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    CaFile {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-}
-
-/// Why a listener did not do as it was told.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ListenerError {
-    /// There is none of that name.
-    #[error("no listener is named {0:?}")]
-    Unknown(String),
-    /// A port cannot be kept while nobody listens on it.
-    #[error("`down` needs SO_REUSEPORT to keep its port, which is not used on this system")]
-    Unsupported,
-}
-
-/// Why [`Mock::try_script`] refused a script.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("bad script {script:?}: {error}")]
-pub struct ScriptError {
-    script: String,
-    error: NotationError,
-}
+use crate::scenario::Scenario;
+use crate::state::{Reset, Shared};
+use crate::step::Cut;
+use crate::wire::{Slot, run_listener};
+pub use options::{ListenerError, MockError, Options};
+pub use script::ScriptError;
+use start::{open_listeners, prepare, write_ca};
 
 /// A running faulty partner. Dropping it closes every socket.
 ///
@@ -357,85 +266,6 @@ impl Mock {
         self.shared.core().faults.remove(id)
     }
 
-    /// Adds a route of its own, with a fresh token as its path, for one operation of a test.
-    /// `method` may be `*`.
-    ///
-    /// # Panics
-    ///
-    /// If the script is wrong; [`Mock::try_script`] returns that as an error.
-    pub fn script(&self, method: &str, script: &str) -> ScriptHandle {
-        match self.try_script(method, script) {
-            Ok(handle) => handle,
-            Err(e) => panic!("{e}"),
-        }
-    }
-
-    /// As [`Mock::script`].
-    ///
-    /// # Errors
-    ///
-    /// That the script is wrong, where, and how to write it.
-    pub fn try_script(&self, method: &str, script: &str) -> Result<ScriptHandle, ScriptError> {
-        let wrong = |error| ScriptError {
-            script: script.to_owned(),
-            error,
-        };
-        let mut parsed: Script = script.parse().map_err(wrong)?;
-        let bad = |(what, fix): (String, String)| wrong(NotationError::new(0, what, fix));
-        check_script(&parsed).map_err(bad)?;
-        for reply in parsed.replies_mut() {
-            read_file(reply, Some(Path::new(""))).map_err(bad)?;
-        }
-        if parsed.replies().any(|r| r.pass) && self.shared.upstream.is_none() {
-            let what = "`pass` needs an upstream".to_owned();
-            return Err(bad((what, "start the mock with one".to_owned())));
-        }
-        if parsed.replies().any(|r| r.early) {
-            self.shared
-                .listeners()
-                .iter()
-                .for_each(|s| s.shrink_buffer());
-        }
-        let pattern = PathPattern::parse("/{token}").map_err(bad)?;
-        let salt = self.shared.clock.anchor_unix_ns() & 0xff_ffff;
-        let mut core = self.shared.core();
-        let index = core.routes.len();
-        let mut name = format!("script-{index}");
-        // A route of the scenario may be called like this.
-        while core.scenario.routes.iter().any(|r| r.name == name) {
-            name.push('_');
-        }
-        let token = format!("op{index}-{salt:x}");
-        core.by_path.insert(format!("/{token}"), index);
-        core.routes.push(RouteState::new(Route {
-            name: name.clone(),
-            methods: if method == "*" {
-                Vec::new()
-            } else {
-                vec![method.to_owned()]
-            },
-            path: pattern,
-            scope: Scope::Token,
-            token_header: None,
-            listener: None,
-            script: parsed.clone(),
-            resource_id: None,
-            quota: None,
-        }));
-        drop(core);
-        let tls = self.shared.listeners().iter();
-        let tls = tls
-            .filter(|s| s.spec.certificate.is_some())
-            .map(|s| s.url());
-        Ok(ScriptHandle::new(
-            Arc::clone(&self.shared),
-            (self.url(), tls.take(1).next()),
-            name,
-            token,
-            parsed,
-        ))
-    }
-
     /// All entries of the journal, oldest first.
     pub fn journal(&self) -> Vec<Entry> {
         self.journal_since(0)
@@ -542,64 +372,6 @@ impl Mock {
             slot.retire();
         }
     }
-}
-
-/// Checks what does not depend on sockets.
-fn prepare(scenario: Scenario, options: &Options) -> Result<Arc<Shared>, MockError> {
-    let open = |a: &SocketAddr| !a.ip().is_loopback() && options.control_token.is_none();
-    if let Some(addr) = options.control.filter(open) {
-        return Err(MockError::ControlNotLoopback(addr));
-    }
-    if options.control_on_plain && open(&options.bind) {
-        return Err(MockError::ControlNotLoopback(options.bind));
-    }
-    let upstream = match &options.upstream {
-        Some(url) => Some(Upstream::parse(url).map_err(MockError::Upstream)?),
-        None => None,
-    };
-    let passes = |r: &&Route| r.script.replies().any(|r| r.pass);
-    if upstream.is_none()
-        && let Some(route) = scenario.routes.iter().find(passes)
-    {
-        return Err(MockError::NoUpstream(route.name.clone()));
-    }
-    let entries = options.journal_entries.max(1);
-    Ok(Shared::new(scenario, entries, upstream))
-}
-
-fn open_listeners(shared: &Arc<Shared>, bind: SocketAddr) -> Result<(), MockError> {
-    let (specs, early) = {
-        let core = shared.core();
-        (core.scenario.listeners.clone(), core.scenario.has_early())
-    };
-    let mut slots = Vec::with_capacity(specs.len());
-    for (i, spec) in specs.into_iter().enumerate() {
-        let mut addr = bind;
-        if i > 0 {
-            addr.set_port(0);
-        }
-        let (port, listener) =
-            Port::open(addr).map_err(|source| MockError::Bind { addr, source })?;
-        let slot = Slot::new(i, spec, port, listener);
-        if early {
-            slot.shrink_buffer();
-        }
-        slots.push(Arc::new(slot));
-    }
-    // One that begins by refusing must do so before anybody knows its port.
-    for slot in slots.iter().filter(|s| s.down_state(shared).0) {
-        slot.close();
-    }
-    shared.set_listeners(slots);
-    Ok(())
-}
-
-fn write_ca(shared: &Shared, path: &Path) -> Result<(), MockError> {
-    let tls = shared.tls().map_err(MockError::Certificate)?;
-    std::fs::write(path, tls.ca_pem()).map_err(|source| MockError::CaFile {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 impl Drop for Mock {
