@@ -134,7 +134,10 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
     };
     runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
-        let mock = Mock::start_with(scenario, options).await.map_err(refused)?;
+        let mock = match Mock::start_with(scenario, options).await {
+            Ok(mock) => mock,
+            Err(error) => return Err(refused(error, args.ports_file.as_deref())),
+        };
         if let Some(file) = &args.ports_file {
             announce(file, &mock.ports_json())?;
         }
@@ -169,7 +172,15 @@ fn ca_file(ports: Option<&Path>) -> PathBuf {
     }
 }
 
-fn refused(error: MockError) -> Stop {
+fn refused(error: MockError, ports: Option<&Path>) -> Stop {
+    match (error, ports) {
+        // Nobody has asked for a certificate, but for the file it lies beside.
+        (MockError::CaFile { source, .. }, Some(ports)) => unwritable(ports, &source),
+        (error, _) => refusal(error),
+    }
+}
+
+fn refusal(error: MockError) -> Stop {
     match error {
         MockError::ControlNotLoopback(_) => {
             Stop::usage(format_args!("{error}; give --control-token"))
