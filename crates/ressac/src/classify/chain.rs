@@ -6,8 +6,15 @@ use std::error::Error;
 use std::io;
 
 use ressac_policy::Outcome;
-#[cfg(any(feature = "http2", feature = "rustls", feature = "hyper"))]
-use ressac_policy::{OutcomeKind, Processed};
+#[cfg(any(
+    feature = "http2",
+    feature = "rustls",
+    feature = "hyper-util",
+    feature = "reqwest"
+))]
+use ressac_policy::OutcomeKind;
+#[cfg(any(feature = "http2", feature = "hyper-util", feature = "reqwest"))]
+use ressac_policy::Processed;
 
 use super::{io as by_io, outcomes};
 
@@ -30,7 +37,7 @@ pub fn of_error(error: &(dyn Error + 'static)) -> Outcome {
 }
 
 /// The same for an error that comes from connecting: nothing of the request was sent.
-#[cfg(feature = "hyper")]
+#[cfg(any(feature = "hyper-util", feature = "reqwest"))]
 pub(crate) fn of_connect_error(error: &(dyn Error + 'static)) -> Outcome {
     let outcome = find(error, of_connect_link);
     let refused = Outcome::new(OutcomeKind::Refused);
@@ -89,7 +96,7 @@ fn of_link(error: &(dyn Error + 'static)) -> Option<Outcome> {
     }
 }
 
-#[cfg(feature = "hyper")]
+#[cfg(any(feature = "hyper-util", feature = "reqwest"))]
 fn of_connect_link(error: &(dyn Error + 'static)) -> Option<Outcome> {
     let new = |kind| Some(Outcome::new(kind));
     #[cfg(feature = "rustls")]

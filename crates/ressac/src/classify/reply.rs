@@ -1,6 +1,8 @@
 //! What an HTTP reply means.
 
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
+#[cfg(feature = "reqwest")]
+use http::header::CONTENT_TYPE;
+use http::header::{HeaderMap, HeaderName};
 use ressac_policy::{Hint, Outcome, Reason};
 
 use super::{Classify, Context};
@@ -48,6 +50,7 @@ fn of_failed_head(outcome: Outcome, headers: &HeaderMap, context: &Context) -> O
 }
 
 /// Is the body a problem description (RFC 9457)?
+#[cfg(feature = "reqwest")]
 pub(crate) fn is_problem(headers: &HeaderMap) -> bool {
     headers
         .get(CONTENT_TYPE)

@@ -69,7 +69,6 @@ impl Partner {
     }
 
     /// A partner with a name, an observer, another clock and so on.
-    #[must_use]
     pub fn builder(policy: Policy) -> PartnerBuilder {
         PartnerBuilder::new(policy)
     }

@@ -77,7 +77,7 @@ impl HttpBody for Borrower {
     fn size_hint(&self) -> SizeHint {
         match &self.taken {
             Some(body) => body.size_hint(),
-            None => self.lent.size.clone(),
+            None => self.lent.size,
         }
     }
 }

@@ -74,7 +74,6 @@ impl Client {
     ///
     /// With feature `rustls` it also makes ring the process's provider of cryptography, where there
     /// is none yet: reqwest itself, as it is used here, has none.
-    #[must_use]
     pub fn builder_for(partner: &Partner) -> ClientBuilder {
         #[cfg(feature = "rustls")]
         if rustls::crypto::CryptoProvider::get_default().is_none() {
