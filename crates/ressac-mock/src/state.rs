@@ -17,7 +17,7 @@ use crate::scenario::{Route, Scenario};
 use crate::store::Store;
 use crate::tls::Tls;
 use crate::upstream::Upstream;
-use crate::wire::{Closing, Slot};
+use crate::wire::{Closing, Conn, Peer, Slot};
 
 /// The most connections at a time.
 const MAX_CONNECTIONS: usize = 10_000;
@@ -220,12 +220,11 @@ impl Shared {
         self.clocks_moved.send_replace(());
     }
 
-    /// Waits until the mock is reset or shut down: a silent connection.
-    pub(crate) async fn silent(&self) {
+    /// Stays silent on a connection until the mock is reset or the client goes.
+    pub(crate) async fn silent(&self, conn: &mut Conn) {
         let mut reset = self.generation.subscribe();
         let now = *reset.borrow_and_update();
-        // The sender lives in `self`.
-        let _ = reset.wait_for(|g| *g != now).await;
+        conn.wait(None, &mut reset, now, || {}).await;
     }
 
     /// Fills a journal entry in.

@@ -57,6 +57,18 @@ fn connections_meet_their_step_in_order() {
 }
 
 #[test]
+fn a_client_that_leaves_a_silent_connection_is_seen_to() {
+    let mock = with_accept("stall x*");
+    let mut s = connect(mock.addr());
+    s.write_all(b"anything").unwrap();
+    eventually("it is accepted", || mock.connections().len() == 1);
+    drop(s);
+    eventually("the end is journaled", || {
+        mock.connections()[0].end == Some("stall@accept")
+    });
+}
+
+#[test]
 fn down_and_up_from_outside() {
     let mock = with_accept("ok x*");
     let addr = mock.addr();

@@ -194,6 +194,8 @@ fn arm_reset_and_a_new_scenario() {
     let good = SCENARIO.replace("503 x2, 201 create", "404 x*");
     assert_eq!(send(control, "PUT", "scenario", &good).status, 204);
     assert_eq!(pay(), 404);
+    let passing = SCENARIO.replace("503 x2, 201 create", "pass x*");
+    assert_eq!(send(control, "PUT", "scenario", &passing).status, 422);
     let other = format!("{good}\n[[listener]]\nname = \"new\"");
     assert_eq!(send(control, "PUT", "scenario", &other).status, 422);
     assert_eq!(pay(), 404);

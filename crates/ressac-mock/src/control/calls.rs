@@ -135,6 +135,12 @@ fn put_scenario(ctx: &Context, body: &[u8]) -> Answer {
     if let Err(detail) = same_listeners(ctx, &scenario) {
         return Answer::problem(422, &detail);
     }
+    if ctx.shared.upstream.is_none()
+        && let Some(route) = scenario.passing_route()
+    {
+        let detail = format!("route {route} says `pass`, and the mock has no upstream");
+        return Answer::problem(422, &detail);
+    }
     ctx.shared.replace(scenario);
     Answer::done()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{MockError, Options};
-use crate::scenario::{Route, Scenario};
+use crate::scenario::Scenario;
 use crate::state::Shared;
 use crate::upstream::Upstream;
 use crate::wire::{Port, Slot};
@@ -23,11 +23,10 @@ pub(super) fn prepare(scenario: Scenario, options: &Options) -> Result<Arc<Share
         Some(url) => Some(Upstream::parse(url).map_err(MockError::Upstream)?),
         None => None,
     };
-    let passes = |r: &&Route| r.script.replies().any(|r| r.pass);
     if upstream.is_none()
-        && let Some(route) = scenario.routes.iter().find(passes)
+        && let Some(route) = scenario.passing_route()
     {
-        return Err(MockError::NoUpstream(route.name.clone()));
+        return Err(MockError::NoUpstream(route.to_owned()));
     }
     let entries = options.journal_entries.max(1);
     Ok(Shared::new(scenario, entries, upstream))

@@ -63,6 +63,12 @@ impl Scenario {
         self.outages.iter().any(|o| o.action == OutageAction::Down)
     }
 
+    /// The first route that needs an upstream.
+    pub(crate) fn passing_route(&self) -> Option<&str> {
+        let passes = |r: &&Route| r.script.replies().any(|r| r.pass);
+        self.routes.iter().find(passes).map(|r| r.name.as_str())
+    }
+
     /// Whether a script asks for `early`, so that a large body must really block.
     pub(crate) fn has_early(&self) -> bool {
         self.routes

@@ -109,7 +109,7 @@ impl Drop for Registered {
 async fn serve(
     shared: &Arc<Shared>,
     slot: &Arc<Slot>,
-    conn: Conn,
+    mut conn: Conn,
     action: AcceptAction,
 ) -> &'static str {
     match action {
@@ -123,7 +123,7 @@ async fn serve(
             return "rst@accept";
         }
         AcceptAction::Stall => {
-            shared.silent().await;
+            shared.silent(&mut conn).await;
             finish_fin(conn).await;
             return "stall@accept";
         }

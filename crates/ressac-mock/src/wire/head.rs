@@ -1,5 +1,7 @@
 //! The head of a request.
 
+use std::mem::MaybeUninit;
+
 use bytes::{Buf, BytesMut};
 
 /// The largest head, in bytes.
@@ -57,9 +59,10 @@ impl RequestHead {
 
     /// Takes a head off the buffer, or says that more bytes are needed.
     pub(crate) fn parse(buf: &mut BytesMut) -> Result<Option<Self>, HeadError> {
-        let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut req = httparse::Request::new(&mut lines);
-        let len = match req.parse(buf) {
+        // Filling in places for 256 lines would cost more than reading the five there are.
+        let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut req = httparse::Request::new(&mut []);
+        let len = match req.parse_with_uninit_headers(buf, &mut lines) {
             Ok(httparse::Status::Complete(len)) if len <= MAX_HEAD => len,
             Ok(httparse::Status::Partial) if buf.len() < MAX_HEAD => return Ok(None),
             Ok(_) => return bad("the head is larger than 64 KiB"),

@@ -38,7 +38,7 @@ pub(super) async fn fail(shared: &Shared, mut conn: Conn, action: AcceptAction) 
             "rst@hello"
         }
         AcceptAction::StallHello => {
-            shared.silent().await;
+            shared.silent(&mut conn).await;
             finish_fin(conn).await;
             "stall@hello"
         }
