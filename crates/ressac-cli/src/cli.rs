@@ -9,7 +9,7 @@ use crate::output::Color;
 /// Retries that cannot become a retry storm.
 ///
 /// One policy decides every retry: `send` uses it for one request, `serve` for a durable outbox.
-/// `mock` is a partner that fails on purpose; `check` and `explain` judge a policy before the outage.
+/// `mock` is a partner that fails on purpose, `prove` tries any client on it; `check` and `explain` judge a policy before the outage.
 #[derive(Debug, Parser)]
 #[command(name = "ressac", version, propagate_version = true)]
 #[command(disable_help_subcommand = true, max_term_width = 100)]
@@ -41,6 +41,8 @@ pub(crate) enum Verb {
     Explain(commands::explain::Args),
     /// Run a partner that fails on purpose.
     Mock(commands::mock::Args),
+    /// Prove a client's retries, in any language.
+    Prove(Box<commands::prove::Args>),
     /// Watch a gateway live through an outage.
     Demo(commands::demo::Args),
     /// Simulate policies in an outage, before there is one.
@@ -60,6 +62,7 @@ pub(crate) fn command() -> Command {
 fn with_codes(command: Command) -> Command {
     let codes = match command.get_name() {
         "send" => exit::send_codes(),
+        "prove" => exit::prove_codes(),
         _ => exit::common_codes(),
     };
     let long = match command.get_after_help() {

@@ -15,6 +15,10 @@ impl Exit {
     pub(crate) const DONE: Exit = Exit(0);
     /// The answer is no.
     pub(crate) const NO: Exit = Exit(1);
+    /// It cannot be told (`prove`).
+    pub(crate) const INCONCLUSIVE: Exit = Exit(2);
+    /// The subject cannot be driven at all (`prove`).
+    pub(crate) const SETUP: Exit = Exit(3);
     /// Bad arguments or configuration.
     pub(crate) const USAGE: Exit = Exit(64);
     /// Our own fault.
@@ -55,6 +59,21 @@ pub(crate) fn common_codes() -> String {
             "the answer is no (warnings under --strict, a refusal)",
         ),
         (Exit::USAGE, "bad arguments or configuration"),
+        (Exit::FAULT, "our own fault"),
+    ])
+}
+
+/// What the long help of `prove` says about exit codes.
+pub(crate) fn prove_codes() -> String {
+    list(&[
+        (Exit::DONE, "nothing failed, and nothing is inconclusive"),
+        (Exit::NO, "at least one case failed"),
+        (
+            Exit::INCONCLUSIVE,
+            "nothing failed, at least one case is inconclusive",
+        ),
+        (Exit::SETUP, "the client cannot be driven: set-up failed"),
+        (Exit::USAGE, "bad arguments, claims or list"),
         (Exit::FAULT, "our own fault"),
     ])
 }
@@ -110,6 +129,11 @@ impl Stop {
     /// The answer is no.
     pub(crate) fn no(message: impl fmt::Display) -> Stop {
         Stop::with(Exit::NO, message)
+    }
+
+    /// Another code.
+    pub(crate) fn coded(exit: Exit, message: impl fmt::Display) -> Stop {
+        Stop::with(exit, message)
     }
 
     /// Our own fault.

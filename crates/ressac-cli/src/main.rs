@@ -62,6 +62,7 @@ fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
         Verb::Check(args) => commands::check::run(args, output),
         Verb::Explain(args) => commands::explain::run(args, output),
         Verb::Mock(args) => commands::mock::run(args, output),
+        Verb::Prove(args) => commands::prove::run(*args, output),
         Verb::Demo(args) => commands::demo::run(args, output),
         Verb::Sim(args) => commands::sim::run(args, output),
         Verb::Completions(args) => commands::completions::run(args, output),

@@ -28,6 +28,8 @@ fn page() -> String {
     codes(&mut page, &exit::common_codes());
     let _ = writeln!(page, "\n`ressac send` tells the reason:\n");
     codes(&mut page, &exit::send_codes());
+    let _ = writeln!(page, "\n`ressac prove` tells the verdict:\n");
+    codes(&mut page, &exit::prove_codes());
     for sub in command.get_subcommands() {
         section(&mut page, sub, "##");
     }

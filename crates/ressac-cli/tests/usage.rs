@@ -6,22 +6,27 @@ mod common;
 
 use common::{command, finish, ressac};
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "send",
     "serve",
     "dead",
     "check",
     "explain",
     "mock",
+    "prove",
     "demo",
     "sim",
     "completions",
 ];
-const NESTED: [&[&str]; 6] = [
+const NESTED: [&[&str]; 10] = [
     &["dead", "list"],
     &["dead", "show"],
     &["dead", "replay"],
     &["dead", "discard"],
+    &["prove", "list"],
+    &["prove", "explain"],
+    &["prove", "judge"],
+    &["prove", "compare"],
     &["sim", "compare"],
     &["sim", "suggest"],
 ];

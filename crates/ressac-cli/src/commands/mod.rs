@@ -6,6 +6,7 @@ pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod mock;
+pub(crate) mod prove;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod sim;

@@ -346,11 +346,16 @@ fn own(view: &OpView<'_>, k: usize) -> Vec<Finding> {
     )];
     if let Some(hi) = hi {
         let most = hi + 100.0 + 2.0 * view.setup.lambda_ms;
+        let outcome = ceiling(view, short, most, false);
+        let lag = match outcome {
+            Outcome::Unknown => format!(" (with {} of lag)", ms(view.lag_ms())),
+            _ => String::new(),
+        };
         out.push(finding(
-            ceiling(view, short, most, false),
+            outcome,
             format!("g{k}<=hi({retry})"),
             format!("g{k} at most {} (ceiling {})", ms(most), ms(hi)),
-            ms(short),
+            ms(short) + &lag,
         ));
     }
     out

@@ -15,6 +15,9 @@ pub(super) fn missing(view: &OpView<'_>, rule: Option<&Rule>, must_end: bool) ->
     let Some(start) = view.start else {
         return Some("the operation was not started".to_owned());
     };
+    if let Some(why) = refusal(view, start) {
+        return Some(why);
+    }
     let wire = !view.spec.is_load() && view.attempts.is_empty();
     if wire && !met_connection(view) {
         return Some("the scripted fault was not met: nothing arrived".to_owned());
@@ -28,7 +31,8 @@ pub(super) fn missing(view: &OpView<'_>, rule: Option<&Rule>, must_end: bool) ->
         {
             return Some("the result came before anything was sent".to_owned());
         }
-        if first.step.is_none() && first.outage.is_none() && !first.raced() {
+        let met = first.step.is_some() || first.outage.is_some();
+        if !(met || first.raced() || first.has("over-quota")) {
             return Some("the first step was not consumed".to_owned());
         }
     }
@@ -44,11 +48,39 @@ pub(super) fn missing(view: &OpView<'_>, rule: Option<&Rule>, must_end: bool) ->
     None
 }
 
+/// Where the listener refuses at first: was the operation there in time, and would the client's own
+/// waits have lasted until it listened?
+fn refusal(view: &OpView<'_>, start: u64) -> Option<String> {
+    let (down, armed) = (view.record.plan.down_ms?, view.record.armed?);
+    let late = since(start, armed);
+    if late > down / 10.0 {
+        return Some(format!(
+            "the operation was started {late:.0} ms after the refusal began"
+        ));
+    }
+    let pace = view.pace();
+    let waits = (0..pace.attempts.saturating_sub(1).min(1000))
+        .filter_map(|r| Some((pace.lo(r) + pace.hi(r)?) / 2.0));
+    let total: f64 = waits.sum();
+    let failed = view.result.is_some_and(|r| !r.ok);
+    if failed && total < 2.0 * down {
+        let why = "its own waits are too short to find the listener open";
+        return Some(format!(
+            "{why}: {total:.0} ms on average, {down:.0} ms of refusal"
+        ));
+    }
+    None
+}
+
 /// A connection fault was met after the start.
 fn met_connection(view: &OpView<'_>) -> bool {
     let Some(start) = view.start else {
         return false;
     };
+    // Refused connections leave no trace; a client that gave up was there while it refused.
+    if view.record.plan.down_ms.is_some() {
+        return view.result.is_some_and(|r| !r.ok);
+    }
     let plan = &view.record.plan;
     let scripted = plan.tls || plan.scenario.contains("accept = ");
     scripted

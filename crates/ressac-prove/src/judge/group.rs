@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use super::check::{check, floor, softened};
 use super::finding::{Answer, Finding, Outcome, ms, plain};
-use super::op::{OpView, most_within};
+use super::op::{OpView, connections, most_within};
 use super::value::{Sense, value};
 use super::{load, spread};
 use crate::claims::Mode;
-use crate::record::Arrival;
 use crate::rule::{Expr, Op, Rule};
 
 /// Evaluates a rule on operations that belong together.
@@ -190,18 +189,6 @@ fn own_reply(view: &OpView<'_>) -> bool {
         // A client that does not say what it got can only be taken at its ok.
         _ => view.result.is_some_and(|r| r.ok),
     }
-}
-
-/// When each connection was accepted, rising.
-fn connections(arrivals: &[Arrival]) -> Vec<u64> {
-    let mut seen = BTreeSet::new();
-    let mut times: Vec<u64> = arrivals
-        .iter()
-        .filter(|a| seen.insert(a.conn))
-        .map(|a| a.t_accept)
-        .collect();
-    times.sort_unstable();
-    times
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

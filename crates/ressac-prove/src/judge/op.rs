@@ -1,5 +1,7 @@
 //! One operation as the judge sees it: its attempts, its gaps, its result.
 
+use std::collections::BTreeSet;
+
 use crate::case::OpSpec;
 use crate::claims::Claims;
 use crate::plan::{Pace, PlannedOp, Setup};
@@ -121,4 +123,16 @@ pub(crate) fn most_within(times: &[u64], ns: u64) -> usize {
         most = most.max(to + 1 - from);
     }
     most
+}
+
+/// When each connection was accepted, rising.
+pub(crate) fn connections(arrivals: &[Arrival]) -> Vec<u64> {
+    let mut seen = BTreeSet::new();
+    let mut times: Vec<u64> = arrivals
+        .iter()
+        .filter(|a| seen.insert(a.conn))
+        .map(|a| a.t_accept)
+        .collect();
+    times.sort_unstable();
+    times
 }

@@ -1,6 +1,6 @@
 //! Values of expressions.
 
-use super::op::{OpView, since};
+use super::op::{OpView, connections, since};
 use crate::rule::Expr;
 
 /// How a measurement is read: so that a floor, or a ceiling, never fails wrongly.
@@ -84,6 +84,7 @@ fn measured(view: &OpView<'_>, name: &str, sense: Sense) -> Option<Value> {
     let start = view.start?;
     match name {
         "n" => count(view.attempts.len() as f64),
+        "conns" => count(connections(&view.record.arrivals).len() as f64),
         "raced" => count(view.attempts.iter().filter(|a| a.raced()).count() as f64),
         "eff" => count(view.effects() as f64),
         "st" => count(f64::from(view.result?.status?)),
@@ -92,7 +93,12 @@ fn measured(view: &OpView<'_>, name: &str, sense: Sense) -> Option<Value> {
         "burst_late" => count(view.most_per_second(5) as f64),
         "gmax" => time(gaps().fold(0.0, f64::max)),
         "gmin" => time(gaps().fold(f64::INFINITY, f64::min)),
-        "first" => time(since(view.attempts.first()?.t_first, start)),
+        "sent1" => count(f64::from(view.attempts.first()?.status()?)),
+        // Where the listener refuses at first, its time counts from then.
+        "first" => {
+            let from = view.record.armed.unwrap_or(start);
+            time(since(view.attempts.first()?.t_first, from))
+        }
         "last" => time(since(view.attempts.last()?.t_first, start)),
         "end" => time(view.end()?),
         "tail" => time(view.tail()?),

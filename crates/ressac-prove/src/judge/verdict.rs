@@ -198,7 +198,7 @@ impl Tally {
         for f in findings {
             if f.note {
                 self.notes.push(f);
-            } else if f.outcome != Outcome::Pass {
+            } else if f.outcome != Outcome::Pass && !self.findings.iter().any(|k| alike(k, &f)) {
                 self.findings.push(f);
             }
         }
@@ -221,6 +221,11 @@ impl Tally {
         let why = told.map_or_else(String::new, |f| format!("{}: {}", f.expected, f.seen));
         (outcome, why)
     }
+}
+
+/// The same condition with the same result, of another operation of a series.
+fn alike(a: &Finding, b: &Finding) -> bool {
+    (&a.rule, &a.seen, a.outcome) == (&b.rule, &b.seen, b.outcome)
 }
 
 fn judge_part(
@@ -302,7 +307,16 @@ fn judge_op(case: &Case, view: &OpView<'_>, rule: Option<&Rule>, many: bool, tal
             } else if let Some(rule) = rule {
                 let answer = check(view, rule);
                 outcome = answer.outcome();
-                tally.take(outcome, answer.findings);
+                let name = label(view);
+                let named = answer.findings.into_iter().map(|f| Finding {
+                    rule: if f.note {
+                        f.rule
+                    } else {
+                        format!("{name}{}", f.rule)
+                    },
+                    ..f
+                });
+                tally.take(outcome, named);
             } else {
                 tally.take(outcome, []);
             }

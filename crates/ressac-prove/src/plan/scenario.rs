@@ -62,17 +62,16 @@ fn count(op: &OpSpec, claims: &Claims) -> u32 {
 }
 
 fn listener(out: &mut String, part: &Part) {
-    let plain = part.accept.is_none() && part.speak.is_empty() && part.tls.is_none();
-    if plain {
-        return;
-    }
     out.push_str("[[listener]]\nname = \"subject\"\n");
     if let Some(script) = &part.accept {
         let _ = writeln!(out, "accept = {}", quoted(script));
     }
-    if !part.speak.is_empty() {
-        let words: Vec<String> = part.speak.iter().map(|w| quoted(w)).collect();
-        let _ = writeln!(out, "speak = [{}]", words.join(", "));
+    let words: Vec<String> = part.speak.iter().map(|w| quoted(w)).collect();
+    match words.is_empty() {
+        true => out.push_str("speak = [\"http/1.1\"]\n"),
+        false => {
+            let _ = writeln!(out, "speak = [{}]", words.join(", "));
+        }
     }
     if let Some(cert) = &part.tls {
         let _ = writeln!(out, "tls = {{ cert = {} }}", quoted(cert));

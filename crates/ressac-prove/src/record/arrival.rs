@@ -95,7 +95,7 @@ pub struct SentLine {
 
 impl Arrival {
     /// From an entry of the mock. `None` only if the mock's entries stop being JSON objects.
-    pub(crate) fn of(entry: &ressac_mock::Entry) -> Option<Self> {
+    pub(crate) fn of(entry: &impl Serialize) -> Option<Self> {
         serde_json::from_value(serde_json::to_value(entry).ok()?).ok()
     }
 

@@ -14,17 +14,10 @@ use crate::record::PartRecord;
 pub(super) async fn run_case(bench: &Bench, case: &Case) -> Result<CaseVerdict, RunError> {
     let case = &profile::apply(case, &bench.options.profile);
     let level = profile::level(case, &bench.options.profile, &bench.options.claims);
-    if let Some(why) = profile::skipped(case, &bench.options.profile) {
-        return Ok(not_claimed(case, level, vec![why]));
-    }
-    let missing: Vec<String> = case
-        .needs
-        .iter()
-        .filter(|need| !bench.options.claims.has(need))
-        .cloned()
-        .collect();
-    if !missing.is_empty() {
-        return Ok(not_claimed(case, level, missing));
+    if let Some(missing) = not_asked(bench, case) {
+        let verdict = not_claimed(case, level, missing);
+        keep::verdict(&keep::case_folder(bench, case, 0), &verdict)?;
+        return Ok(verdict);
     }
     let mut worst: Option<CaseVerdict> = None;
     for round in 0..bench.options.repeat.max(1) {
@@ -34,6 +27,17 @@ pub(super) async fn run_case(bench: &Bench, case: &Case) -> Result<CaseVerdict, 
         }
     }
     worst.ok_or_else(|| RunError::Internal("no round was run".to_owned()))
+}
+
+/// Why this client is not asked this case.
+fn not_asked(bench: &Bench, case: &Case) -> Option<Vec<String>> {
+    if let Some(why) = profile::skipped(case, &bench.options.profile) {
+        return Some(vec![why]);
+    }
+    let claims = &bench.options.claims;
+    let missing = case.needs.iter().filter(|need| !claims.has(need));
+    let missing: Vec<String> = missing.cloned().collect();
+    (!missing.is_empty()).then_some(missing)
 }
 
 async fn one_round(

@@ -75,7 +75,7 @@ async fn play(
     let state = folder.join("state");
     std::fs::create_dir_all(&state).map_err(|e| format!("cannot make {}: {e}", state.display()))?;
     let mode = bench.options.claims.client.mode;
-    let mut teller = Teller::new(&case.id, mode, base_url(&mock, plan), plan, &state);
+    let mut teller = Teller::new(&case.id, mode, base_url(&mock), plan, &state);
     teller.ca_file = ca_file(&mock, plan, folder)?;
     let (events, inbox) = mpsc::unbounded_channel();
     let stage = Stage {
@@ -126,16 +126,37 @@ async fn start_mock(bench: &Bench, plan: &PartPlan) -> Result<Arc<Mock>, String>
         .map_err(|e| e.to_string())
 }
 
-fn base_url(mock: &Mock, plan: &PartPlan) -> String {
-    let port = mock.addr().port();
-    match plan.tls {
-        true => format!("https://localhost:{port}"),
-        false => format!("http://127.0.0.1:{port}"),
+/// A name where there is a certificate to be checked.
+fn base_url(mock: &Mock) -> String {
+    let url = mock.url();
+    match url.strip_prefix("https://127.0.0.1:") {
+        Some(port) => format!("https://localhost:{port}"),
+        None => url,
     }
 }
 
-fn ca_file(_mock: &Mock, _plan: &PartPlan, _folder: &Path) -> Result<Option<String>, String> {
-    Ok(None)
+/// The authority that a client has to trust.
+fn ca_file(mock: &Mock, plan: &PartPlan, folder: &Path) -> Result<Option<String>, String> {
+    if !plan.tls {
+        return Ok(None);
+    }
+    let file = folder.join("ca.pem");
+    std::fs::write(&file, mock.ca_pem())
+        .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+    Ok(Some(file.display().to_string()))
+}
+
+/// Arrivals and connections, in the order they were written down.
+fn journal(mock: &Mock) -> Vec<Arrival> {
+    let entries = mock.journal();
+    let connections = mock.connections();
+    let mut all: Vec<Arrival> = entries
+        .iter()
+        .filter_map(Arrival::of)
+        .chain(connections.iter().filter_map(Arrival::of))
+        .collect();
+    all.sort_by_key(|a| a.seq);
+    all
 }
 
 /// One file for each size of body.
@@ -370,7 +391,7 @@ impl Play<'_> {
         self.client.close();
         self.end_processes().await;
         let mock = Arc::clone(&self.stage.mock);
-        let arrivals: Vec<Arrival> = mock.journal().iter().filter_map(Arrival::of).collect();
+        let arrivals = journal(&mock);
         let anchor = mock
             .anchor()
             .duration_since(SystemTime::UNIX_EPOCH)

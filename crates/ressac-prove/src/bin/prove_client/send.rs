@@ -182,6 +182,7 @@ impl<'a> Run<'a> {
             spec.idempotent &= method == "GET";
         }
         spec.repeatable_body = task.get("body_mode") != Some("stream");
+        let stream = !spec.repeatable_body;
         instance.fault.spec(&mut spec, &method);
         let now = instance.now();
         let operation = Operation::new(&spec, instance.partner().policy(), now);
@@ -195,7 +196,7 @@ impl<'a> Run<'a> {
             webhook_id: format!("msg_{}", uuid::Uuid::now_v7().simple()),
             operation,
             rng: Xoshiro256PlusPlus::from_seed(seed),
-            seen: Seen::new(&method, body.len(), !spec.repeatable_body),
+            seen: Seen::new(&method, body.len(), stream),
             method,
             body,
             key,
