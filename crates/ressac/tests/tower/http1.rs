@@ -274,7 +274,11 @@ async fn ra_3_a_hint_is_kept() {
 /// EX-5: the reply of a failed attempt is read, so that its connection serves the next.
 #[tokio::test]
 async fn ex_5_a_failed_attempt_costs_no_connection() {
-    let server = Server::start(&[BUSY, BUSY, OK]).await;
+    // More than arrives with the head: dropped unread, it would close its connection.
+    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 40000\r\n\r\n";
+    let busy = Does::Says(String::leak(format!("{head}{}", "x".repeat(40_000))));
+    let turns: &'static [Does] = Box::leak(Box::new([busy, busy, OK]));
+    let server = Server::start(turns).await;
     let mut slow = policy();
     slow.backoff.base = Duration::from_millis(300);
     let layer = RetryLayer::new(Partner::new(slow));

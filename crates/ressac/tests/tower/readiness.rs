@@ -61,7 +61,7 @@ impl Service<Request<ReplayBody>> for Strict {
             "called without being ready"
         );
         let call = self.shared.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        let status = if call < 3 { 503 } else { 200 };
+        let status = if call < 3 { 429 } else { 200 };
         Box::pin(async move {
             Ok(Response::builder()
                 .status(status)
@@ -86,8 +86,11 @@ async fn ready(
     ServiceExt::<Request<Full<Bytes>>>::ready(service).await
 }
 
-fn get() -> Request<Full<Bytes>> {
-    Request::get("http://acme.example/").body(full("")).unwrap()
+/// Repeated only where nothing was processed.
+fn pay() -> Request<Full<Bytes>> {
+    Request::post("http://acme.example/")
+        .body(full("10 EUR"))
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +99,7 @@ async fn each_attempt_calls_a_service_that_is_ready() {
     let reply = ready(&mut service)
         .await
         .unwrap()
-        .call(get())
+        .call(pay())
         .await
         .unwrap();
     assert_eq!(reply.extensions().get::<End>().unwrap().attempts, 3);
@@ -105,7 +108,7 @@ async fn each_attempt_calls_a_service_that_is_ready() {
     let again = ready(&mut service)
         .await
         .unwrap()
-        .call(get())
+        .call(pay())
         .await
         .unwrap();
     assert_eq!(again.status(), 200);
@@ -119,7 +122,7 @@ async fn a_service_that_is_not_ready_was_sent_nothing() {
     let error = ready(&mut service)
         .await
         .unwrap()
-        .call(get())
+        .call(pay())
         .await
         .unwrap_err();
     assert_eq!(
@@ -127,6 +130,7 @@ async fn a_service_that_is_not_ready_was_sent_nothing() {
         (Reason::Exhausted, 3),
         "{error}"
     );
+    assert_eq!(error.processed(), Processed::No);
     assert_eq!(shared.calls.load(Ordering::SeqCst), 1);
 
     let (shared, mut service) = strict();
