@@ -158,7 +158,8 @@ impl Parcel {
         } else {
             None
         };
-        let timeout = request.timeout().copied();
+        // Set anew for each attempt; left in, each copy would carry it.
+        let timeout = request.timeout_mut().take();
         Parcel {
             request,
             lent,
