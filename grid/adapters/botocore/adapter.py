@@ -18,7 +18,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 CALLS = {"GET": "get_object", "HEAD": "head_object", "PUT": "put_object",
-         "DELETE": "delete_object", "POST": "create_multipart_upload"}
+         "DELETE": "delete_object", "POST": "create_multipart_upload",
+         "PATCH": "create_multipart_upload"}  # no call sends PATCH: a POST with another word
 session = botocore.session.get_session()
 making = threading.Lock()  # a session is not safe to share between threads, a client is
 here = threading.local()
@@ -26,8 +27,9 @@ here = threading.local()
 
 def before_call(params, **_):
     params["url"] = here.op.url
+    params["method"] = here.op.method
     params["headers"].update(here.op.headers)
-    if here.op.method == "POST" and (body := here.op.body()) is not None:
+    if here.op.method in ("POST", "PATCH") and (body := here.op.body()) is not None:
         params["body"] = body
 
 
