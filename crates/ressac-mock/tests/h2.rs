@@ -761,3 +761,24 @@ fn numbering_under_many_streams() {
     assert_eq!(ns, (1..=80).collect::<Vec<_>>());
     h.verify();
 }
+
+#[test]
+fn what_comes_over_http2_goes_on_over_http1() {
+    let upstream = Mock::start_blocking();
+    let u = upstream.script("POST", "201 create body=3 h=X-Up:1");
+    let options = ressac_mock::Options {
+        upstream: Some(upstream.url()),
+        ..ressac_mock::Options::default()
+    };
+    let mock = raw::start_with("", options);
+    let mut c = Client::new(&mock);
+    c.post(1, &u.path(), b"hello");
+    let f = c.headers(1);
+    assert_eq!(
+        (f.field(":status"), f.field("x-up")),
+        (Some("201".into()), Some("1".into()))
+    );
+    assert_eq!(c.data(1), b"ABC");
+    let e = u.wait_done_blocking(1, DEADLINE).unwrap()[0].clone();
+    assert_eq!((e.proto, &e.body_head[..]), ("HTTP/1.1", &b"hello"[..]));
+}

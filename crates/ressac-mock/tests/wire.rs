@@ -422,3 +422,36 @@ fn without_routes_every_path_answers_200() {
     let r = ask(mock.addr(), &get("/anything"));
     assert_eq!((r.status, r.header("Ressac-Mock")), (404, Some("no-route")));
 }
+
+#[test]
+fn journal_and_client_agree_on_every_byte() {
+    let mock = Mock::start_blocking();
+    for (script, body) in [
+        ("200 body=70000", 70_000),
+        ("200 body=70000 chunked", 70_000),
+        ("200 body=70000 fin@body+65537", 65_537),
+        ("200 body=9 drip=2/1ms rst@body+5", 5),
+        ("200 body=9 gap=5ms until-close", 9),
+        ("200 body=9 drip-head=40/1ms quiet-close", 9),
+        ("200 text=\"hé\" nolast", 3),
+        ("503 fin@hdr", 0),
+    ] {
+        let h = mock.script("GET", script);
+        let request = get(&h.path()).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+        let (bytes, _) = until_end(mock.addr(), &request);
+        let reply = split(&bytes);
+        let sent = h.wait_done_blocking(1, DEADLINE).unwrap()[0]
+            .sent
+            .clone()
+            .unwrap();
+        assert_eq!(sent.body_bytes, body, "{script}");
+        assert_eq!(sent.headers, reply.headers, "{script}");
+        // What stands around chunks is the frame's, not the body's.
+        let frame = match reply.header("Transfer-Encoding") {
+            Some(_) if body == 70_000 => "10000\r\n\r\n1170\r\n\r\n0\r\n\r\n".len(),
+            Some(_) => "3\r\n\r\n".len(),
+            None => 0,
+        };
+        assert_eq!(reply.body.len(), body as usize + frame, "{script}");
+    }
+}

@@ -112,7 +112,8 @@ impl Connection {
                     if let Ok(done) = done {
                         self.link.closed(done.id);
                         self.reader.closed(done.id);
-                        if done.after != Afterwards::Nothing {
+                        // A race waits for the next request; an idle time is that of the last one.
+                        if !matches!(self.after, Afterwards::Race(_)) {
                             self.after = done.after;
                         }
                     }
