@@ -17,7 +17,7 @@ import tomllib
 # What a person wants to know first, and the cases that tell.
 TWICE = ["E01", "E02", "F02", "F06", "G04"]
 EARLY = ["C01", "C02", "C03", "C04", "C07", "C08"]
-CROWD = ["H02", "H03", "H04", "H05"]
+CROWD = ["H04", "H05"]
 SHORT = ["E11", "E12", "F03", "F04", "G06"]
 
 
@@ -61,7 +61,7 @@ def answers(report):
     ]
 
 
-HEADS = ["client", "pays twice", "Retry-After", "after an outage", "short body passed on",
+HEADS = ["client", "pays twice", "Retry-After", "after an outage", "short bodies",
          "fail", "warn", "pass", "unclaimed", "inconclusive"]
 NOTE = (
     "A red cell is not the same as a bad library: a client fails a case when its documented use, "
@@ -107,7 +107,8 @@ def page(reports, compared):
     for name, report in reports:
         inside = re.escape(html.escape(report["client"]["name"])) + "/report\\.html#[A-Z0-9]+"
         compared = re.sub(f'href="{inside}"', f'href="../grid/reports/{name}.json"', compared)
-    return compared.replace("<h1>", top + "\n<h1>", 1)
+    wide = "<style>body{max-width:none}td,th{vertical-align:top}</style>"
+    return compared.replace("<h1>", wide + top + "\n<h1>", 1)
 
 
 def summary(reports):
