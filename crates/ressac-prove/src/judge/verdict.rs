@@ -218,7 +218,9 @@ impl Tally {
         }
         let outcome = self.outcome.unwrap_or(Outcome::Unknown);
         let told = self.findings.iter().find(|f| f.outcome == outcome);
-        let why = told.map_or_else(String::new, |f| format!("{}: {}", f.expected, f.seen));
+        let why = told.map_or_else(String::new, |f| {
+            format!("expected {}, seen {}", f.expected, f.seen)
+        });
         (outcome, why)
     }
 }

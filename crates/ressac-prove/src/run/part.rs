@@ -250,11 +250,15 @@ impl Play<'_> {
     /// Makes the listener refuse, and sees that it does.
     async fn arm(&mut self) -> Result<(), String> {
         let mock = Arc::clone(&self.stage.mock);
-        self.armed = Some(mock.now());
         mock.arm();
         for _ in 0..200 {
             match tokio::net::TcpStream::connect(mock.addr()).await {
-                Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => return Ok(()),
+                Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    // Its time counts from now: the operation starts at once.
+                    self.armed = Some(mock.now());
+                    mock.arm();
+                    return Ok(());
+                }
                 _ => tokio::time::sleep(Duration::from_micros(500)).await,
             }
         }

@@ -192,6 +192,11 @@ impl Fault {
         self.is("leaves-socket-open")
     }
 
+    /// Each retry takes the next pooled connection, however many have been dead.
+    pub(crate) fn pool_first(&self) -> bool {
+        self.is("pool-first-always")
+    }
+
     /// A second layer beneath sends again by itself.
     pub(crate) fn second_layer(&self, first: &Result<Reply, Failure>) -> bool {
         let cut = |f: &Failure| matches!(f.kind, FailureKind::Reset | FailureKind::Eof);

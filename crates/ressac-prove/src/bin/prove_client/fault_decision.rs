@@ -62,7 +62,6 @@ impl Fault {
             }
             "103-is-final" if cut => Override::Stop(true),
             "broken-pipe-is-fatal" if on(503) && seen.sent_len > 1 << 20 => Override::Stop(false),
-            "pool-first-always" if cut => Override::Stop(false),
             "tls-cut-is-fatal" if seen.failure == Some(FailureKind::Tls) => Override::Stop(false),
             "retries-bad-certificate" if seen.failure == Some(FailureKind::Certificate) => {
                 again(SHORT)

@@ -53,6 +53,7 @@ pub(crate) fn policy(told: &Told, kind: Kind, fault: &Fault) -> Policy {
     policy.rules.retry_on = told.get("retry_on").map(retry_on);
     if kind == Kind::Modest {
         policy.retries = 2;
+        policy.budget = Some(BudgetConfig::default());
         policy.rules.retry_on = Some(RetryOn::EMPTY.with_status(503));
         policy.retry_after.vendors = VendorHints::NONE;
     }

@@ -25,6 +25,8 @@ use crate::told::Told;
 #[derive(Debug)]
 pub(crate) struct Instance {
     client: Client,
+    /// For a retry after a cut: where one pooled connection is dead, others are.
+    fresh: Client,
     partner: Mutex<Partner>,
     begun: Instant,
     wall: Timestamp,
@@ -56,11 +58,17 @@ impl Instance {
             max_response_body: 4 << 20,
             ..ClientConfig::default()
         };
+        let unpooled = ClientConfig {
+            max_idle_per_host: 0,
+            ..config.clone()
+        };
+        let fresh = Client::new(unpooled).map_err(|e| e.to_string())?;
         let client = Client::new(config).map_err(|e| e.to_string())?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let wall = Timestamp::ZERO + since.unwrap_or_default();
         Ok(Self {
             client,
+            fresh,
             partner: Mutex::new(Partner::new(policy, wall)),
             begun: Instant::now(),
             wall,
@@ -304,7 +312,11 @@ impl<'a> Run<'a> {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Reply, Failure> {
-        let client = self.instance.client.clone();
+        let pooled = self.seen.failure.is_none() || self.instance.fault.pool_first();
+        let client = match pooled {
+            true => self.instance.client.clone(),
+            false => self.instance.fresh.clone(),
+        };
         if !self.instance.fault.leaves_open() {
             let first = client.send(request.clone(), timeout).await;
             let again = self.instance.fault.second_layer(&first);
