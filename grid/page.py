@@ -25,7 +25,8 @@ def not_run(claims, reason):
     told = tomllib.loads(pathlib.Path(claims).read_text())
     client = told["client"]
     client["version"] = f"{client.get('version', '')} (not run: {reason})"
-    totals = dict.fromkeys(["pass", "warn", "fail", "inconclusive", "not_claimed", "known_failing"], 0)
+    words = ["pass", "warn", "fail", "inconclusive", "not_claimed", "known_failing"]
+    totals = dict.fromkeys(words, 0)
     print(json.dumps({
         "schema": 1, "suite": "", "client": client, "claims": {}, "claims_count": 0,
         "profile": "ressac", "tempo": "fast", "seed": 0, "host": {"cores": 0}, "lambda_ms": 0.0,
@@ -54,7 +55,8 @@ def answers(report):
     jitter = (claims.get("backoff") or {}).get("jitter", "none")
     return [
         (not twice, "may: " + " ".join(twice) if twice else "no"),
-        (reads and not early, "not read" if not reads else "broken: " + " ".join(early) if early else "kept"),
+        (reads and not early,
+         "not read" if not reads else "broken: " + " ".join(early) if early else "kept"),
         (jitter != "none" and not crowd,
          "no jitter" if jitter == "none" else "crowds: " + " ".join(crowd) if crowd else "spreads"),
         (not short, "may: " + " ".join(short) if short else "no"),
@@ -81,7 +83,8 @@ def table(reports):
 
 
 def markdown(reports, compared):
-    lines = ["# The grid: clients as they are", "", "Made by `grid/run.sh`; do not edit.", "", NOTE, ""]
+    lines = ["# The grid: clients as they are", "", "Made by `grid/run.sh`; do not edit.", ""]
+    lines += [NOTE, ""]
     lines += ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     for _, report, four, totals in table(reports):
         client = report["client"]
@@ -95,10 +98,11 @@ def page(reports, compared):
     rows = []
     for name, report, four, totals in table(reports):
         client = report["client"]
-        head = f"<th>{html.escape(client['name'])}<br><small>{html.escape(client['version'])}</small></th>"
+        said = html.escape(client["version"])
+        head = f"<th>{html.escape(client['name'])}<br><small>{said}</small></th>"
+        colour = {None: "", True: "pass", False: "fail"}
         cells = "".join(
-            f'<td class="v {"" if good is None else "pass" if good else "fail"}">{html.escape(text)}</td>'
-            for good, text in four)
+            f'<td class="v {colour[good]}">{html.escape(text)}</td>' for good, text in four)
         rows.append(f"<tr>{head}{cells}" + "".join(f"<td>{n}</td>" for n in totals) + "</tr>")
     heads = "".join(f"<th>{head}</th>" for head in HEADS)
     top = (f"<h1>The grid: clients as they are</h1><p>{html.escape(NOTE)}</p>"
@@ -134,7 +138,8 @@ def check(old, new):
         rows = json.loads(pathlib.Path(path).read_text())["rows"]
         return {(row["row"], case): v for row in rows for case, v in row["verdicts"].items()}
     before, after = flat(old), flat(new)
-    changed = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
+    both = sorted(before.keys() | after.keys())
+    changed = [key for key in both if before.get(key) != after.get(key)]
     for row, case in changed:
         print(f"{row} {case}: {before.get((row, case))} -> {after.get((row, case))}")
     return 1 if changed else 0
@@ -145,7 +150,8 @@ def main(words):
         case ["not-run", claims, reason]:
             not_run(claims, reason)
         case ["page", compared_html, compared_md, out, *paths]:
-            reports = [(pathlib.Path(p).stem, json.loads(pathlib.Path(p).read_text())) for p in paths]
+            paths = [pathlib.Path(path) for path in paths]
+            reports = [(path.stem, json.loads(path.read_text())) for path in paths]
             written = {
                 ".html": page(reports, pathlib.Path(compared_html).read_text()),
                 ".md": markdown(reports, pathlib.Path(compared_md).read_text()),

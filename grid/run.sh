@@ -6,7 +6,8 @@
 #   --only NAME        this row only (again for more); the reports of the others stay as they are
 #   --profile P        a profile of `ressac prove`; the reports go to reports/P/, no docs are made
 #   --case GLOB        these cases only; no report is kept
-#   --library COMMAND  the reference client of the library, for the row ressac-library
+#   --library COMMAND  the client of the row ressac-library (default: the suite's reference
+#                      client, `prove-client reference`, beside RESSAC or in target/)
 #   --no-docs          leaves docs/ alone
 #
 # RESSAC is the binary that proves (default: target/release/ressac, else target/debug/ressac).
@@ -21,7 +22,7 @@ VENV=$GRID/.venv PY=$GRID/.venv/bin/python
 JAVA_PATH="$GRID/adapters/_java/target/grid-java-1.jar:$GRID/adapters/_java/target/lib/*"
 LIMIT=${GRID_TIME:-900} ONLY=() PROFILE=ressac CASE=() LIBRARY= DOCS=yes
 
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$GRID/run.sh"; exit "${1:-64}"; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$GRID/run.sh"; exit "${1:-64}"; }
 while [ $# -gt 0 ]; do
   case $1 in
     --only) ONLY+=("${2:?--only wants a row}"); shift ;;
@@ -45,11 +46,17 @@ if ! "$RESSAC" prove --help >/dev/null 2>&1; then
   exit 3
 fi
 export RESSAC
+if [ -z "$LIBRARY" ]; then
+  for built in "${RESSAC%/*}" "$ROOT/target/release" "$ROOT/target/debug"; do
+    [ -x "$built/prove-client" ] && LIBRARY="$built/prove-client reference" && break
+  done
+fi
 
 # Each environment is made once for each lock file; REASON says why it cannot be had.
 declare -A MADE
 environment() {
-  [ -n "${MADE[$1]:-}" ] || { REASON=$(make_environment "$1" 2>&1 >/dev/null | tail -n 1); MADE[$1]="#$REASON"; }
+  # The mark in front tells an environment that was made from one that was not tried.
+  [ -n "${MADE[$1]:-}" ] || MADE[$1]="#$(make_environment "$1" 2>&1 >/dev/null | tail -n 1)"
   REASON=${MADE[$1]#\#}
   [ -z "$REASON" ]
 }
@@ -77,21 +84,29 @@ make_environment() {
       want go && { cd "$GRID/adapters/_go" || return; } &&
         quiet go build -trimpath -mod=readonly -o "$BIN/" ./cmd/... ;;
     java)
-      want java && want mvn && { cd "$GRID/adapters/_java" || return; } && quiet mvn -q -B package ;;
+      want java && want mvn && { cd "$GRID/adapters/_java" || return; } &&
+        quiet mvn -q -B package ;;
     rust)
       want cargo && { cd "$GRID/adapters/_rust" || return; } &&
-        CARGO_TARGET_DIR=${GRID_TARGET:-$PWD/target} quiet cargo build --locked &&
-        mkdir -p "$BIN" && cp "${GRID_TARGET:-$PWD/target}"/debug/{reqwest-retry,reqwest-own,backon} "$BIN/" ;;
+        built=${GRID_TARGET:-$PWD/target} &&
+        CARGO_TARGET_DIR=$built quiet cargo build --locked && mkdir -p "$BIN" &&
+        cp "$built"/debug/{reqwest-retry,reqwest-own,backon} "$BIN/" ;;
     curl | wget)
       python_tools && want "$1" && known "$1" "$("$1" --version | head -n 1)" ;;
     ressac) python_tools ;;
-    library) [ -n "$LIBRARY" ] || { echo "no --library given" >&2; return 1; } ;;
+    library)
+      [ -n "$LIBRARY" ] && return
+      echo "no --library given, and prove-client is not built" >&2
+      return 1 ;;
   esac
 }
 # A tool of the system is what it is; a version that is not the pinned one is said.
 known() {
   local pinned; pinned=$(sed -n 's/^version = "\(.*\)"/\1/p' "$GRID/claims/$1.toml")
-  case $2 in *" $pinned "*) ;; *) echo "grid: $1 is pinned at $pinned, here is: $2" >&3 ;; esac
+  case $2 in
+    *" $pinned "*) ;;
+    *) echo "grid: $1 is pinned at $pinned, here is: $2" >&3 ;;
+  esac
   return 0
 }
 
@@ -113,7 +128,8 @@ while IFS=$'\t' read -r name need command; do
   chosen "$name" || continue
   if ! environment "$need"; then
     echo "$name: not run: $REASON"
-    [ -x "$PY" ] && "$PY" "$GRID/page.py" not-run "$GRID/claims/$name.toml" "$REASON" >"$REPORTS/$name.json"
+    [ -x "$PY" ] && "$PY" "$GRID/page.py" not-run "$GRID/claims/$name.toml" "$REASON" \
+      >"$REPORTS/$name.json"
     continue
   fi
   command=${command//@/$GRID/adapters}
@@ -131,7 +147,8 @@ while IFS=$'\t' read -r name need command; do
     --profile "$PROFILE" --allow-inconclusive "${CASE[@]}" --out "$RUNS/$name" -- "${words[@]}" \
     >"$RUNS/$name.txt" 2>&1 </dev/null
   code=$?
-  echo "$name: exit $code after $((SECONDS - started)) s: $(grep -oE '[0-9]+ pass, .*' "$RUNS/$name.txt" | tail -n 1)"
+  totals=$(grep -oE '[0-9]+ pass, .*' "$RUNS/$name.txt" | tail -n 1)
+  echo "$name: exit $code after $((SECONDS - started)) s: $totals"
   if [ ! -s "$RUNS/$name/report.json" ]; then
     tail -n 5 "$RUNS/$name.txt" >&2
     broken=1
@@ -146,9 +163,8 @@ if [ $DOCS = yes ] && [ -x "$PY" ]; then
   while IFS=$'\t' read -r name _; do
     [ -f "$REPORTS/$name.json" ] && reports+=("$REPORTS/$name.json")
   done < <(grep -v '^#' "$GRID/rows.tsv")
-  "$RESSAC" prove compare "${reports[@]}" --html "$RUNS/grid.html" --md "$RUNS/grid.md" &&
-    "$PY" "$GRID/page.py" page "$RUNS/grid.html" "$RUNS/grid.md" "$ROOT/docs/grid" "${reports[@]}" ||
-    broken=1
+  cd "$RUNS" && "$RESSAC" prove compare "${reports[@]}" --html grid.html --md grid.md >/dev/null &&
+    "$PY" "$GRID/page.py" page grid.html grid.md "$ROOT/docs/grid" "${reports[@]}" || broken=1
 fi
 exit $broken
 }
