@@ -51,12 +51,14 @@ def answers(report):
     early = bad(found, EARLY, ("fail",))
     crowd = bad(found, CROWD)
     short = bad(found, SHORT)
+    unclear = bad(found, EARLY, ("inconclusive",))
+    kept = "unclear: " + " ".join(unclear) if unclear else "kept"
     reads = "seconds" in ((claims.get("retry_after") or {}).get("forms") or [])
     jitter = (claims.get("backoff") or {}).get("jitter", "none")
     return [
         (not twice, "may: " + " ".join(twice) if twice else "no"),
-        (reads and not early,
-         "not read" if not reads else "broken: " + " ".join(early) if early else "kept"),
+        (None if reads and unclear and not early else reads and not early,
+         "not read" if not reads else "broken: " + " ".join(early) if early else kept),
         (jitter != "none" and not crowd,
          "no jitter" if jitter == "none" else "crowds: " + " ".join(crowd) if crowd else "spreads"),
         (not short, "may: " + " ".join(short) if short else "no"),
