@@ -12,6 +12,7 @@ mod load;
 mod op;
 mod sign;
 mod spread;
+mod told;
 mod value;
 mod verdict;
 

@@ -3,6 +3,7 @@
 mod case;
 mod client;
 mod exec;
+mod ground;
 mod keep;
 mod lag;
 mod lines;

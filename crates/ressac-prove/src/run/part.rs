@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ressac_mock::{Mock, Options as MockOptions, Scenario};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::client::{Client, Event, Said, Stage};
+use super::ground::{base_url, ca_file, journal, start_mock, write_bodies};
 use super::lag::Heartbeat;
 use super::process::{GRACE, Signal};
 use super::schedule::Schedule;
 use super::tell::Teller;
 use super::{Bench, RunError, keep};
 use crate::case::Case;
-use crate::judge::pattern;
 use crate::plan::PartPlan;
 use crate::record::{Arrival, OpResult, OpStart, PartRecord, ProcessEnd};
 
@@ -104,72 +103,6 @@ async fn play(
     };
     let outcome = play.run(limit).await;
     Ok(play.finish(outcome.err()).await)
-}
-
-async fn start_mock(bench: &Bench, plan: &PartPlan) -> Result<Arc<Mock>, String> {
-    let scenario = Scenario::parse(&plan.scenario)
-        .map_err(|e| format!("the mock of this version cannot play it: {e}"))?;
-    let mut options = MockOptions {
-        control: None,
-        journal_entries: 50_000,
-        ..Default::default()
-    };
-    if let Some(url) = &bench.options.claims.client.fixed_url {
-        let address = url.trim_start_matches("http://").trim_end_matches('/');
-        options.bind = address
-            .parse()
-            .map_err(|_| format!("fixed_url {url} is no http://ADDRESS:PORT"))?;
-    }
-    Mock::start_with(scenario, options)
-        .await
-        .map(Arc::new)
-        .map_err(|e| e.to_string())
-}
-
-/// A name where there is a certificate to be checked.
-fn base_url(mock: &Mock) -> String {
-    let url = mock.url();
-    match url.strip_prefix("https://127.0.0.1:") {
-        Some(port) => format!("https://localhost:{port}"),
-        None => url,
-    }
-}
-
-/// The authority that a client has to trust.
-fn ca_file(mock: &Mock, plan: &PartPlan, folder: &Path) -> Result<Option<String>, String> {
-    if !plan.tls {
-        return Ok(None);
-    }
-    let file = folder.join("ca.pem");
-    std::fs::write(&file, mock.ca_pem())
-        .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-    Ok(Some(file.display().to_string()))
-}
-
-/// Arrivals and connections, in the order they were written down.
-fn journal(mock: &Mock) -> Vec<Arrival> {
-    let entries = mock.journal();
-    let connections = mock.connections();
-    let mut all: Vec<Arrival> = entries
-        .iter()
-        .filter_map(Arrival::of)
-        .chain(connections.iter().filter_map(Arrival::of))
-        .collect();
-    all.sort_by_key(|a| a.seq);
-    all
-}
-
-/// One file for each size of body.
-fn write_bodies(plan: &PartPlan, folder: &Path) -> Result<BTreeMap<u64, PathBuf>, String> {
-    let mut out = BTreeMap::new();
-    for len in plan.ops.iter().filter_map(|op| op.body) {
-        let file = folder.join(format!("body-{len}"));
-        if out.insert(len, file.clone()).is_none() {
-            std::fs::write(&file, pattern(len))
-                .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-        }
-    }
-    Ok(out)
 }
 
 struct Play<'a> {

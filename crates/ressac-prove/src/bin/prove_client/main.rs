@@ -5,6 +5,7 @@
 //! `none:WORD`.
 #![allow(clippy::print_stdout)]
 
+mod done;
 mod exec;
 mod fault;
 mod fault_decision;
@@ -12,6 +13,7 @@ mod lines;
 mod none;
 mod policy;
 mod send;
+mod sign;
 mod told;
 
 use std::process::ExitCode;

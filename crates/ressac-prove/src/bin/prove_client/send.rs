@@ -18,7 +18,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::Kind;
+use crate::done::Done;
 use crate::fault::{Fault, Override, Seen};
+use crate::sign::signature;
 use crate::told::Told;
 
 /// What operations of one client instance share.
@@ -114,46 +116,6 @@ struct Run<'a> {
     seen: Seen,
     reply: Option<Reply>,
     error: Option<String>,
-}
-
-/// How it ended.
-struct Done {
-    ok: bool,
-    status: Option<u16>,
-    attempts: u32,
-    reason: &'static str,
-    hint: Option<Duration>,
-    key: Option<String>,
-    body: Option<(u64, String)>,
-    error: Option<String>,
-}
-
-impl Done {
-    fn line(self, id: &str) -> Value {
-        let mut line = json!({
-            "op": id,
-            "ok": self.ok,
-            "attempts": self.attempts,
-            "reason": self.reason,
-        });
-        let mut add = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                line[name] = value;
-            }
-        };
-        add("status", self.status.map(Value::from));
-        add(
-            "hint_ms",
-            self.hint.map(|h| Value::from(h.as_secs_f64() * 1000.0)),
-        );
-        add("key", self.key.map(Value::from));
-        add("error", self.error.map(Value::from));
-        if let Some((len, hash)) = self.body {
-            add("body_len", Some(len.into()));
-            add("body_sha256", Some(hash.into()));
-        }
-        line
-    }
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
@@ -461,31 +423,6 @@ fn own_key(instance: &Instance, op: &str) -> String {
         eprintln!("prove-client: {}: {error}", file.display());
     }
     key
-}
-
-fn signature(secret: &str, id: &str, stamp: u64, body: &[u8]) -> String {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    let key = STANDARD
-        .decode(secret.trim_start_matches("whsec_"))
-        .unwrap_or_default();
-    let mut text = format!("{id}.{stamp}.").into_bytes();
-    text.extend_from_slice(body);
-    format!("v1,{}", STANDARD.encode(hmac(&key, &text)))
-}
-
-/// RFC 2104 over SHA-256, for keys of at most 64 bytes.
-fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
-    let mut block = [0u8; 64];
-    let len = key.len().min(64);
-    block[..len].copy_from_slice(&key[..len]);
-    let keyed = |pad: u8, text: &[u8]| -> [u8; 32] {
-        let mut h = Sha256::new();
-        h.update(block.map(|b| b ^ pad));
-        h.update(text);
-        h.finalize().into()
-    };
-    keyed(0x5c, &keyed(0x36, text))
 }
 
 /// Was nothing of it sent?
