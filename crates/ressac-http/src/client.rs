@@ -146,7 +146,13 @@ impl Client {
                         ..reply
                     });
                 }
-                Err(failure) => return Err(failure),
+                Err(failure) => {
+                    if matches!(failure.kind, FailureKind::Reset | FailureKind::Eof) {
+                        // Those beside it are as old, and each would cost a retry to find out.
+                        self.inner.pool.forget(origin);
+                    }
+                    return Err(failure);
+                }
             }
         }
         let fresh = self.open(origin, deadline).await?;
@@ -249,6 +255,45 @@ mod tests {
             .send_over(Some(dying), &origin, request, deadline)
             .await
             .unwrap();
+        assert_eq!(reply.status, 204);
+        assert!(!reply.reused_connection);
+        served.await.unwrap();
+    }
+
+    /// VR-6: of many connections that died in the pool, one may cost an attempt.
+    #[tokio::test]
+    async fn vr_6_what_waited_beside_a_connection_that_died_is_not_tried() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let client = Client::new(ClientConfig::default()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let request = Request::get(&url).body(Bytes::new()).unwrap();
+        let origin = Prepared::new(request.clone()).unwrap().origin;
+        let mut sockets = Vec::new();
+        for _ in 0..4 {
+            let connection = client.open(&origin, deadline).await.unwrap();
+            client.inner.pool.put(&origin, connection);
+            sockets.push(listener.accept().await.unwrap().0);
+        }
+        // Each closes once it is used, as behind a partner that was started anew.
+        for mut socket in sockets {
+            tokio::spawn(async move { socket.read_u8().await });
+        }
+        let served = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"\r\n\r\n") {
+                assert_ne!(socket.read_buf(&mut bytes).await.unwrap(), 0);
+            }
+            socket
+                .write_all(b"HTTP/1.1 204 Done\r\n\r\n")
+                .await
+                .unwrap();
+        });
+        let limit = Duration::from_secs(20);
+        let failure = client.send(request.clone(), limit).await.unwrap_err();
+        assert_eq!(failure.sent, Sent::MaybeProcessed);
+        let reply = client.send(request, limit).await.unwrap();
         assert_eq!(reply.status, 204);
         assert!(!reply.reused_connection);
         served.await.unwrap();

@@ -79,6 +79,13 @@ impl Pool {
         }
     }
 
+    /// Closes what waits for this origin.
+    pub(crate) fn forget(&self, origin: &Origin) {
+        let mut state = self.lock();
+        let forgotten = state.idle.remove(origin);
+        state.count -= forgotten.map_or(0, |list| list.len());
+    }
+
     /// Closes what has waited too long. `false` when nothing is left.
     fn expire(&self) -> bool {
         let mut state = self.lock();
