@@ -192,9 +192,10 @@ impl Fault {
         self.is("leaves-socket-open")
     }
 
-    /// Each retry takes the next pooled connection, however many have been dead.
-    pub(crate) fn pool_first(&self) -> bool {
-        self.is("pool-first-always")
+    /// The client forgets what waits beside a connection that died; so many pools, taken in turn,
+    /// do not: each retry meets the next dead connection.
+    pub(crate) fn pools(&self) -> usize {
+        if self.is("pool-first-always") { 8 } else { 1 }
     }
 
     /// A second layer beneath sends again by itself.

@@ -1,6 +1,7 @@
 //! One operation: the engine decides, this sends and sleeps.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,9 +27,9 @@ use crate::told::Told;
 /// What operations of one client instance share.
 #[derive(Debug)]
 pub(crate) struct Instance {
-    client: Client,
-    /// For a retry after a cut: where one pooled connection is dead, others are.
-    fresh: Client,
+    /// One, except where a fault wants more.
+    clients: Vec<Client>,
+    turn: AtomicUsize,
     partner: Mutex<Partner>,
     begun: Instant,
     wall: Timestamp,
@@ -60,17 +61,14 @@ impl Instance {
             max_response_body: 4 << 20,
             ..ClientConfig::default()
         };
-        let unpooled = ClientConfig {
-            max_idle_per_host: 0,
-            ..config.clone()
-        };
-        let fresh = Client::new(unpooled).map_err(|e| e.to_string())?;
-        let client = Client::new(config).map_err(|e| e.to_string())?;
+        let clients: Result<_, _> = (0..fault.pools())
+            .map(|_| Client::new(config.clone()))
+            .collect();
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let wall = Timestamp::ZERO + since.unwrap_or_default();
         Ok(Self {
-            client,
-            fresh,
+            clients: clients.map_err(|e| e.to_string())?,
+            turn: AtomicUsize::new(0),
             partner: Mutex::new(Partner::new(policy, wall)),
             begun: Instant::now(),
             wall,
@@ -82,6 +80,12 @@ impl Instance {
 
     fn now(&self) -> Timestamp {
         self.wall + self.begun.elapsed()
+    }
+
+    /// Each in its turn.
+    fn client(&self) -> Client {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.clients[turn % self.clients.len()].clone()
     }
 
     fn partner(&self) -> std::sync::MutexGuard<'_, Partner> {
@@ -274,11 +278,7 @@ impl<'a> Run<'a> {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Reply, Failure> {
-        let pooled = self.seen.failure.is_none() || self.instance.fault.pool_first();
-        let client = match pooled {
-            true => self.instance.client.clone(),
-            false => self.instance.fresh.clone(),
-        };
+        let client = self.instance.client();
         if !self.instance.fault.leaves_open() {
             let first = client.send(request.clone(), timeout).await;
             let again = self.instance.fault.second_layer(&first);
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
         match tokio::time::timeout(timeout, open).await {
             Ok(Ok(result)) => result,
             _ => {
-                let client = self.instance.client.clone();
+                let client = self.instance.client();
                 client
                     .send(Request::new(Bytes::new()), Duration::ZERO)
                     .await
