@@ -3,7 +3,7 @@
 
 mod support;
 
-use ressac_prove::Verdict;
+use ressac_prove::{KnownFailing, Verdict};
 use support::{all, assert_clean, claims, exec, lines, options, run};
 
 /// A few quick cases of each group, so that every commit sees all layers work.
@@ -32,6 +32,38 @@ fn the_reference_passes_in_exec_mode() {
         vec!["A01", "B01", "C01", "E01", "E07"]
     };
     let report = run(options(exec(claims("reference")), &["reference"], &wanted));
+    println!("{}\n{}", lines(&report), report.totals);
+    assert_clean(&report);
+    assert!(report.totals.pass >= 3, "{}", lines(&report));
+}
+
+/// What the crate cannot mend from where it stands.
+const KNOWN_OF_THE_LIBRARY: &str = "F10/9112-9.3.1/stale-pool  # reqwest's pool hands each retry \
+    the next idle connection, and has no way to ask for a new one";
+
+#[test]
+fn the_library_passes_in_lines_mode() {
+    let wanted = if all() {
+        Vec::new()
+    } else {
+        [&SAMPLE[..], &["G01", "G03", "G04"]].concat()
+    };
+    let mut options = options(claims("library"), &["library"], &wanted);
+    options.known = KnownFailing::parse("known", KNOWN_OF_THE_LIBRARY).unwrap();
+    let report = run(options);
+    println!("{}\n{}", lines(&report), report.totals);
+    assert_clean(&report);
+    assert!(report.totals.pass >= 10, "{}", lines(&report));
+}
+
+#[test]
+fn the_library_passes_in_exec_mode() {
+    let wanted = if all() {
+        Vec::new()
+    } else {
+        vec!["A01", "C01", "E07", "F03", "G01"]
+    };
+    let report = run(options(exec(claims("library")), &["library"], &wanted));
     println!("{}\n{}", lines(&report), report.totals);
     assert_clean(&report);
     assert!(report.totals.pass >= 3, "{}", lines(&report));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// How it ended.
 pub(crate) struct Done {
@@ -42,4 +43,12 @@ impl Done {
         }
         line
     }
+}
+
+/// As it stands in a result line.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
 }

@@ -1,14 +1,12 @@
 //! Exec mode: one process, one operation.
 
-use std::sync::Arc;
-
 use tokio::sync::watch;
 
 use crate::Kind;
+use crate::client::Instance;
 use crate::fault::Fault;
 use crate::lines::terminated;
 use crate::policy::policy;
-use crate::send::{Instance, perform};
 use crate::told::Told;
 
 pub(crate) async fn run(kind: Kind, fault: Fault) -> u8 {
@@ -16,7 +14,7 @@ pub(crate) async fn run(kind: Kind, fault: Fault) -> u8 {
     let policy = policy(&told, kind, &fault);
     let hears = fault.hears_signals();
     let instance = match Instance::new(policy, &told, &told, kind, fault) {
-        Ok(instance) => Arc::new(instance),
+        Ok(instance) => instance,
         Err(error) => {
             eprintln!("prove-client: {error}");
             return 64;
@@ -32,7 +30,7 @@ pub(crate) async fn run(kind: Kind, fault: Fault) -> u8 {
             }
         }
     });
-    let line = perform(instance, told.clone(), listening).await;
+    let line = instance.perform(told.clone(), listening).await;
     match told.get("result_file") {
         Some(file) => {
             if let Err(error) = std::fs::write(file, format!("{line}\n")) {

@@ -11,7 +11,8 @@ use ressac_policy::{
     VendorHints,
 };
 
-use crate::send::{is_refusal, sha256};
+use crate::done::sha256;
+use crate::send::is_refusal;
 use crate::told::Told;
 
 /// At most one fault.

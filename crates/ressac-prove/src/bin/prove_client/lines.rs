@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::io::BufRead as _;
-use std::sync::Arc;
 
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::Kind;
+use crate::client::{Instance, cancelled};
 use crate::fault::Fault;
 use crate::policy::policy;
-use crate::send::{Instance, cancelled, perform};
 use crate::told::Told;
 
 /// Reads lines until the end of input, and ends when the last operation has.
@@ -54,7 +53,7 @@ struct Hub {
     kind: Kind,
     fault: Fault,
     told: Told,
-    instances: HashMap<String, Arc<Instance>>,
+    instances: HashMap<String, Instance>,
     cancels: HashMap<String, watch::Sender<bool>>,
     print: mpsc::UnboundedSender<String>,
     stop: watch::Sender<bool>,
@@ -111,14 +110,13 @@ impl Hub {
         let op = task.get("op").unwrap_or_default().to_owned();
         let client = task.get("client").unwrap_or_default().to_owned();
         let instance = match self.instances.get(&client) {
-            Some(known) => Arc::clone(known),
+            Some(known) => known.clone(),
             None => {
                 let policy = policy(&self.told, self.kind, &self.fault);
                 let fault = self.fault.clone();
                 match Instance::new(policy, &self.told, &task, self.kind, fault) {
                     Ok(new) => {
-                        let new = Arc::new(new);
-                        self.instances.insert(client, Arc::clone(&new));
+                        self.instances.insert(client, new.clone());
                         new
                     }
                     Err(error) => {
@@ -134,7 +132,7 @@ impl Hub {
         self.cancels.insert(op, cancel);
         let print = self.print.clone();
         self.tasks.spawn(async move {
-            let work = perform(instance, task, one);
+            let work = instance.perform(task, one);
             tokio::pin!(work);
             let line = tokio::select! {
                 line = &mut work => line,

@@ -1,14 +1,17 @@
 //! Clients that the suite is tried on: `reference` and its variants are right, `plain` and
 //! `modest` promise little, a mutant has one fault, and a non-client is none.
 //!
-//! `prove-client KIND [--mutant NAME]`, where KIND is `reference`, `quoted`, `plain`, `modest`, or
-//! `none:WORD`.
+//! `prove-client KIND [--mutant NAME]`, where KIND is `reference`, `library` (with the feature
+//! `library`: the crate `ressac` over reqwest), `quoted`, `plain`, `modest`, or `none:WORD`.
 #![allow(clippy::print_stdout)]
 
+mod client;
 mod done;
 mod exec;
 mod fault;
 mod fault_decision;
+#[cfg(feature = "library")]
+mod library;
 mod lines;
 mod none;
 mod policy;
@@ -25,7 +28,10 @@ use crate::fault::Fault;
 pub(crate) enum Kind {
     /// The engine, with everything.
     Reference,
-    /// The same, with keys as structured strings.
+    /// The crate `ressac` over reqwest, as a program uses it.
+    #[cfg(feature = "library")]
+    Library,
+    /// The reference, with keys as structured strings.
     Quoted,
     /// One attempt.
     Plain,
@@ -45,6 +51,8 @@ fn main() -> ExitCode {
     }
     let kind = match word {
         "reference" => Kind::Reference,
+        #[cfg(feature = "library")]
+        "library" => Kind::Library,
         "quoted" => Kind::Quoted,
         "plain" => Kind::Plain,
         "modest" => Kind::Modest,

@@ -15,11 +15,11 @@ use ressac_policy::{
     Timestamp,
 };
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::Kind;
-use crate::done::Done;
+use crate::client::cancelled;
+use crate::done::{Done, sha256};
 use crate::fault::{Fault, Override, Seen};
 use crate::sign::signature;
 use crate::told::Told;
@@ -120,13 +120,6 @@ struct Run<'a> {
     seen: Seen,
     reply: Option<Reply>,
     error: Option<String>,
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect()
 }
 
 impl<'a> Run<'a> {
@@ -392,14 +385,6 @@ impl<'a> Run<'a> {
             body: self.instance.fault.wrong_body(&self.seen).or(body),
             error: self.error,
         }
-    }
-}
-
-/// Resolves when it was cancelled.
-pub(crate) async fn cancelled(cancel: &mut watch::Receiver<bool>) {
-    if cancel.wait_for(|c| *c).await.is_err() {
-        // Nobody can cancel any more.
-        std::future::pending::<()>().await;
     }
 }
 
