@@ -6,8 +6,8 @@
 #   --only NAME        this row only (again for more); the reports of the others stay as they are
 #   --profile P        a profile of `ressac prove`; the reports go to reports/P/, no docs are made
 #   --case GLOB        these cases only; no report is kept
-#   --library COMMAND  the client of the row ressac-library (default: the suite's reference
-#                      client, `prove-client reference`, beside RESSAC or in target/)
+#   --library COMMAND  the client of the row ressac-library (default: `prove-client library`,
+#                      built with that feature, beside RESSAC or in target/)
 #   --no-docs          leaves docs/ alone
 #
 # RESSAC is the binary that proves (default: target/release/ressac, else target/debug/ressac).
@@ -48,7 +48,10 @@ fi
 export RESSAC
 if [ -z "$LIBRARY" ]; then
   for built in "${RESSAC%/*}" "$ROOT/target/release" "$ROOT/target/debug"; do
-    [ -x "$built/prove-client" ] && LIBRARY="$built/prove-client reference" && break
+    # Without the feature it knows no such client.
+    PROVE_MODE=lines "$built/prove-client" library </dev/null >/dev/null 2>&1 || continue
+    LIBRARY="$built/prove-client library"
+    break
   done
 fi
 
@@ -96,7 +99,7 @@ make_environment() {
     ressac) python_tools ;;
     library)
       [ -n "$LIBRARY" ] && return
-      echo "no --library given, and prove-client is not built" >&2
+      echo "no --library given, and prove-client is not built with its feature library" >&2
       return 1 ;;
   esac
 }
