@@ -33,6 +33,7 @@ fn core(policy: Policy) -> Arc<Mutex<Core>> {
         rng: Xoshiro256PlusPlus::seed_from_u64(1),
         keys: Xoshiro256PlusPlus::seed_from_u64(2),
         line: Line::default(),
+        latest: NOW,
     }))
 }
 

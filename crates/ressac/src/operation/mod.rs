@@ -61,9 +61,9 @@ impl Call {
     #[inline]
     pub(crate) fn poll(&mut self, waker: impl FnOnce() -> Waker) -> Next {
         let shared = &*self.partner.shared;
+        let read = shared.time.now();
         let mut core = shared.core.lock();
-        // Under the lock, or a later caller could bring an earlier moment (LI-2).
-        let now = shared.time.now();
+        let now = core.moment(read);
         let started = start(&mut self.started, &mut self.options, shared, &mut core, now);
         let (decision, called) = core.poll(now, &mut started.operation, &mut started.spot, waker);
         drop(core);
@@ -83,7 +83,7 @@ impl Call {
         let outcome = judge(&context).took(context.now.since(started.sent));
         let heard = observe::is_heard(shared);
         let mut core = shared.core.lock();
-        let now = shared.time.now();
+        let now = core.moment(context.now);
         let judgement = heard.then(|| started.operation.judge(&outcome, core.engine.policy()));
         let (decision, called) = core.settle(now, &mut started.operation, &outcome);
         drop(core);
@@ -104,8 +104,9 @@ impl Call {
     #[inline(never)]
     pub(crate) fn cancel(&mut self) -> Next {
         let shared = &*self.partner.shared;
+        let read = shared.time.now();
         let mut core = shared.core.lock();
-        let now = shared.time.now();
+        let now = core.moment(read);
         let started = start(&mut self.started, &mut self.options, shared, &mut core, now);
         let (decision, called) = core.cancel(now, &mut started.operation, &mut started.spot);
         drop(core);

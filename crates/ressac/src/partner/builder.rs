@@ -172,6 +172,7 @@ impl PartnerBuilder {
             },
             keys: seed::from_system(),
             line: Line::default(),
+            latest: now,
         };
         Partner {
             shared: Arc::new(Shared {

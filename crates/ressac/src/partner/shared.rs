@@ -18,6 +18,7 @@ pub(crate) struct Core {
     /// Of its own, so that keys do not repeat where a test gives the seed.
     pub(crate) keys: Xoshiro256PlusPlus,
     pub(crate) line: Line,
+    pub(crate) latest: Timestamp,
 }
 
 /// Who has to be woken once the lock is released.
@@ -39,6 +40,14 @@ impl Called {
 }
 
 impl Core {
+    /// The clock is read before the lock is taken, which keeps that short; a caller who then has it
+    /// later, with an earlier reading, is given the latest moment known here (LI-2).
+    #[inline]
+    pub(crate) fn moment(&mut self, read: Timestamp) -> Timestamp {
+        self.latest = self.latest.max(read);
+        self.latest
+    }
+
     /// Asks the engine what to do now. Who has to wait for others stands in line when this returns;
     /// `spot` is where.
     #[inline]
