@@ -12,7 +12,6 @@ use ressac_policy::{
 };
 
 use crate::done::sha256;
-use crate::send::is_refusal;
 use crate::told::Told;
 
 /// At most one fault.
@@ -329,4 +328,9 @@ impl Fault {
             _ => None,
         }
     }
+}
+
+/// Was nothing of it sent?
+fn is_refusal(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Refused
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::client::cancelled;
 use crate::done::{Done, sha256};
+use crate::key;
 use crate::told::Told;
 
 /// So much of a reply is read within its attempt.
@@ -96,7 +97,11 @@ impl Instance {
         }
         let key = match task.get("key_mode") {
             Some("given") => task.get("key").map(str::to_owned),
-            Some("own") => Some(self.own_key(task.get("op").unwrap_or_default())),
+            Some("own") => {
+                let (state, op) = (self.state.as_deref(), task.get("op").unwrap_or_default());
+                let make = || self.client.partner().make_key().to_string();
+                Some(key::own(state, op, make))
+            }
             _ => None,
         };
         if let Some(key) = &key {
@@ -104,21 +109,6 @@ impl Instance {
             request = request.idempotency_key(key);
         }
         Ok((request, key))
-    }
-
-    /// Made before the first attempt and written down, so that it outlives this process.
-    fn own_key(&self, op: &str) -> String {
-        let file = self.state.as_ref().map(|dir| dir.join(format!("key-{op}")));
-        if let Some(known) = file.as_ref().and_then(|f| std::fs::read_to_string(f).ok()) {
-            return known;
-        }
-        let key = self.client.partner().make_key().to_string();
-        if let Some(file) = file
-            && let Err(error) = std::fs::write(&file, &key)
-        {
-            eprintln!("prove-client: {}: {error}", file.display());
-        }
-        key
     }
 }
 

@@ -10,6 +10,7 @@ mod done;
 mod exec;
 mod fault;
 mod fault_decision;
+mod key;
 #[cfg(feature = "library")]
 mod library;
 mod lines;

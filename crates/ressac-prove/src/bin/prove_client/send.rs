@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Request;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ressac_http::{Client, ClientConfig, Failure, FailureKind, Reply, TlsConfig};
+use ressac_http::{Client, ClientConfig, Failure, Reply, TlsConfig};
 use ressac_policy::{
     Decision, End, Operation, OperationSpec, Outcome, OutcomeKind, Partner, Policy, Reason,
     Timestamp,
@@ -21,6 +21,7 @@ use crate::Kind;
 use crate::client::cancelled;
 use crate::done::{Done, sha256};
 use crate::fault::{Fault, Override, Seen};
+use crate::key;
 use crate::sign::signature;
 use crate::told::Told;
 
@@ -388,29 +389,11 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Made before the first attempt and written down, so that it outlives this process.
 fn own_key(instance: &Instance, op: &str) -> String {
     if let Some(key) = instance.fault.own_key() {
         return key;
     }
-    let file = instance
-        .state
-        .as_ref()
-        .map(|dir| dir.join(format!("key-{op}")));
-    let file = file.filter(|_| instance.fault.remembers());
-    if let Some(known) = file.as_ref().and_then(|f| std::fs::read_to_string(f).ok()) {
-        return known;
-    }
-    let key = uuid::Uuid::now_v7().to_string();
-    if let Some(file) = file
-        && let Err(error) = std::fs::write(&file, &key)
-    {
-        eprintln!("prove-client: {}: {error}", file.display());
-    }
-    key
-}
-
-/// Was nothing of it sent?
-pub(crate) fn is_refusal(failure: &Failure) -> bool {
-    failure.kind == FailureKind::Refused
+    let state = instance.state.as_deref();
+    let state = state.filter(|_| instance.fault.remembers());
+    key::own(state, op, || uuid::Uuid::now_v7().to_string())
 }
