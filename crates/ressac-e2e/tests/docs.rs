@@ -72,7 +72,7 @@ fn script(text: &str) -> String {
 
 #[test]
 fn every_command_of_the_documents_runs() {
-    for tool in ["bash", "curl", "jq"] {
+    for tool in ["bash", "curl", "jq", "python3"] {
         let there = Command::new(tool)
             .arg("--version")
             .stdout(Stdio::null())
