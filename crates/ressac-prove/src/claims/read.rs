@@ -1,5 +1,7 @@
 //! Reading a claims file, and what cannot be claimed.
 
+use ressac_policy::RetryOn;
+
 use super::{Claims, FLAGS, SETTABLE};
 use crate::diagnostic::BadFile;
 
@@ -28,19 +30,9 @@ impl Claims {
                 return bad(word, format!("`{word}` is no setting"), &fix);
             }
         }
-        const ERRORS: [&str; 8] = [
-            "dns",
-            "refused",
-            "connect_timeout",
-            "tls",
-            "reset",
-            "eof",
-            "timeout",
-            "truncated",
-        ];
         for word in &c.errors {
-            if !ERRORS.contains(&word.as_str()) {
-                let fix = format!("known errors: {}", ERRORS.join(", "));
+            if !RetryOn::WORDS.contains(&word.as_str()) {
+                let fix = format!("known errors: {}", RetryOn::WORDS.join(", "));
                 return bad(word, format!("`{word}` is no error"), &fix);
             }
         }

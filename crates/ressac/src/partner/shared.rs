@@ -140,3 +140,25 @@ impl Core {
         (decision, called)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+    use ressac_policy::Policy;
+
+    use super::*;
+
+    #[test]
+    fn li_2_an_earlier_reading_is_given_the_latest_moment_known() {
+        let at = Timestamp::from_secs;
+        let mut core = Core {
+            engine: Engine::new(Policy::sync(), at(10)),
+            rng: Xoshiro256PlusPlus::seed_from_u64(1),
+            keys: Xoshiro256PlusPlus::seed_from_u64(2),
+            line: Line::default(),
+            latest: at(10),
+        };
+        let given = [12, 11, 12, 13].map(|read| core.moment(at(read)));
+        assert_eq!(given, [12, 12, 12, 13].map(at));
+    }
+}
