@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ressac_policy::AttemptKind;
+use ressac_policy::{AttemptKind, OutcomeKind};
 
 use crate::key::IdempotencyKey;
 
@@ -13,6 +13,7 @@ pub struct Attempt {
     pub(crate) kind: AttemptKind,
     pub(crate) timeout: Duration,
     pub(crate) key: IdempotencyKey,
+    pub(crate) after: Option<OutcomeKind>,
 }
 
 impl Attempt {
@@ -40,5 +41,11 @@ impl Attempt {
     #[must_use]
     pub const fn key(&self) -> &IdempotencyKey {
         &self.key
+    }
+
+    /// What the attempt before it came to; `None` for the first.
+    #[must_use]
+    pub const fn after(&self) -> Option<OutcomeKind> {
+        self.after
     }
 }

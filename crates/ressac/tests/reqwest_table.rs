@@ -180,7 +180,7 @@ impl reqwest::dns::Resolve for NoSuchName {
 #[tokio::test]
 async fn a_name_that_does_not_resolve_was_not_sent() {
     let resolver = std::sync::Arc::new(NoSuchName);
-    let client = Client::with(partner(), |builder| builder.dns_resolver(resolver)).unwrap();
+    let client = Client::with(partner(), |builder| builder.dns_resolver(resolver.clone())).unwrap();
     let told = post(&client, "http://partner.invalid/").await.unwrap_err();
     let dns = Some(OutcomeKind::Dns);
     let expected = (

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
-use ressac_policy::{Decision, End, Operation, Outcome, Timestamp, VendorHints, Wait};
+use ressac_policy::{Decision, End, Operation, Outcome, OutcomeKind, Timestamp, VendorHints, Wait};
 
 pub(crate) use self::options::Options;
 use crate::attempt::Attempt;
@@ -44,6 +44,8 @@ struct Started {
     begun: Timestamp,
     /// When the attempt in flight began.
     sent: Timestamp,
+    /// What the last attempt came to.
+    after: Option<OutcomeKind>,
     wait: Option<Wait>,
     ended: bool,
 }
@@ -81,6 +83,7 @@ impl Call {
         // Judged outside the lock: it runs a caller's code.
         let context = Context::new(shared.time.now(), started.vendors);
         let outcome = judge(&context).took(context.now.since(started.sent));
+        started.after = Some(outcome.kind);
         let heard = observe::is_heard(shared);
         let mut core = shared.core.lock();
         let now = core.moment(context.now);
@@ -163,6 +166,7 @@ impl Started {
                     kind: attempt.kind,
                     timeout: attempt.timeout,
                     key: self.key.clone(),
+                    after: self.after,
                 };
                 if observe::is_heard(shared) {
                     let partner = &shared.name;
@@ -236,6 +240,7 @@ fn start<'a>(
             vendors,
             begun: now,
             sent: now,
+            after: None,
             wait: None,
             ended: false,
         }

@@ -1,10 +1,12 @@
 //! The client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::reqwest::{ClientBuilder, IntoUrl, Method, Request};
 use http::HeaderName;
 
+use super::fresh::Fresh;
 use super::request::RequestBuilder;
 use super::{Error, send};
 use crate::operation::Options;
@@ -24,6 +26,8 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(super) inner: ::reqwest::Client,
+    /// Where an attempt goes that must not meet a pooled connection.
+    pub(super) fresh: Option<Arc<Fresh>>,
     pub(super) partner: Partner,
     /// Where a key goes.
     pub(super) key_header: HeaderName,
@@ -43,6 +47,9 @@ impl Client {
 
     /// The same, with settings of your own on top. reqwest's retries stay off.
     ///
+    /// `configure` is called twice: the second client has no pool, and takes an attempt that follows
+    /// a broken connection. What the two must share, a cookie jar for example, is to be made outside.
+    ///
     /// ```
     /// use ressac::reqwest::Client;
     /// use ressac::{Partner, Policy};
@@ -59,13 +66,13 @@ impl Client {
     /// As [`ClientBuilder::build`].
     pub fn with(
         partner: Partner,
-        configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
+        configure: impl Fn(ClientBuilder) -> ClientBuilder,
     ) -> Result<Self, ::reqwest::Error> {
-        let builder = Client::builder_for(&partner);
-        let inner = configure(builder)
-            .retry(::reqwest::retry::never())
-            .build()?;
-        Ok(Client::from_reqwest(inner, partner))
+        let configured =
+            || configure(Client::builder_for(&partner)).retry(::reqwest::retry::never());
+        let inner = configured().build()?;
+        let unpooled = configured().pool_max_idle_per_host(0).build()?;
+        Ok(Client::from_reqwest(inner, partner).with_unpooled(unpooled))
     }
 
     /// What [`Client::new`] starts from, for a client that is built elsewhere: no redirects, no
@@ -89,8 +96,9 @@ impl Client {
     }
 
     /// A client of your own; best from [`Client::builder_for`]. It must have
-    /// `retry(reqwest::retry::never())`, or reqwest sends again behind the policy's back, and a `connect_timeout` below the policy's `attempt_timeout`, or a
-    /// request that was never sent is taken for one that may have been processed.
+    /// `retry(reqwest::retry::never())`, or reqwest sends again behind the policy's back, and a
+    /// `connect_timeout` below the policy's `attempt_timeout`, or a request that was never sent is
+    /// taken for one that may have been processed. Best with [`Client::with_unpooled`] too.
     #[must_use]
     pub fn from_reqwest(inner: ::reqwest::Client, partner: Partner) -> Self {
         const DEFAULT: HeaderName = HeaderName::from_static("idempotency-key");
@@ -99,9 +107,35 @@ impl Client {
             .and_then(|own| own.header.parse().ok());
         Client {
             inner,
+            fresh: None,
             partner,
             key_header: configured.unwrap_or(DEFAULT),
         }
+    }
+
+    /// With a second client, set up as the first but for `pool_max_idle_per_host(0)`.
+    ///
+    /// After a restart of the partner every idle connection is dead, and reqwest's pool hands each
+    /// retry the next of them. An attempt that follows a connection that broke, or a 408 or 421,
+    /// goes out by the second client, on a connection of its own. Not over HTTP/2, where one
+    /// connection carries all requests and is replaced when it is lost. [`Client::new`] and
+    /// [`Client::with`] do this themselves.
+    ///
+    /// ```
+    /// use ressac::reqwest::Client;
+    /// use ressac::{Partner, Policy};
+    ///
+    /// let partner = Partner::new(Policy::sync());
+    /// let builder = || Client::builder_for(&partner).user_agent("shop/1.0");
+    /// let (pooled, unpooled) = (builder().build()?, builder().pool_max_idle_per_host(0).build()?);
+    /// let client = Client::from_reqwest(pooled, partner).with_unpooled(unpooled);
+    /// # drop(client);
+    /// # Ok::<(), reqwest::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_unpooled(mut self, unpooled: ::reqwest::Client) -> Self {
+        self.fresh = Some(Arc::new(Fresh::new(unpooled)));
+        self
     }
 
     /// The partner it calls.
@@ -160,6 +194,6 @@ impl Client {
         &self,
         request: Request,
     ) -> impl Future<Output = Result<::reqwest::Response, Error>> + use<> {
-        send::send(self.clone(), request, Options::default(), None)
+        send::send(self.clone(), request, Options::default(), None, None)
     }
 }

@@ -36,10 +36,16 @@
 //! * The body of a successful reply is streamed, after the operation has ended. If it breaks off
 //!   there, reading it fails and nothing is sent again; [`RequestBuilder::send_whole`] makes it part
 //!   of the attempt.
+//! * Every attempt is the same request. What must be new in each, a signature with a timestamp for
+//!   example, is set by [`RequestBuilder::before_attempt`].
+//! * An attempt that follows a broken HTTP/1 connection goes out on a new one, whatever the pool
+//!   holds ([`Client::with_unpooled`]).
 
 mod body;
 mod client;
 mod drain;
+mod fresh;
+mod hook;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod request;

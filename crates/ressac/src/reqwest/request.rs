@@ -5,13 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::reqwest::{Body, Response};
+use ::reqwest::{Body, Request, Response};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pin_project_lite::pin_project;
 use serde::Serialize;
 
 use super::client::Client;
+use super::hook::Hook;
 use super::{Error, send};
+use crate::attempt::Attempt;
 use crate::key::IdempotencyKey;
 use crate::operation::Options;
 
@@ -22,6 +24,7 @@ pub struct RequestBuilder {
     client: Client,
     inner: ::reqwest::RequestBuilder,
     options: Options,
+    hook: Option<Hook>,
 }
 
 impl RequestBuilder {
@@ -30,6 +33,7 @@ impl RequestBuilder {
             client,
             inner,
             options: Options::default(),
+            hook: None,
         }
     }
 
@@ -125,6 +129,36 @@ impl RequestBuilder {
         self
     }
 
+    /// Calls this before each attempt, with the request as it is about to leave: for what must be
+    /// new in each of them, such as a signature with a timestamp or the attempt's number. What it
+    /// changes holds for that attempt alone.
+    ///
+    /// It is for header fields. Method, URL, body and key decide whether the request may be sent
+    /// again, and that was judged before: they must stay what they are. A stream's bytes are not
+    /// there to be signed; those of any other body are. A later call replaces an earlier one.
+    ///
+    /// ```
+    /// # async fn send(client: ressac::reqwest::Client) -> Result<(), ressac::reqwest::Error> {
+    /// client
+    ///     .put("https://api.acme.example/v1/orders/7")
+    ///     .body("paid")
+    ///     .before_attempt(|attempt, request| {
+    ///         let number = attempt.number().into();
+    ///         request.headers_mut().insert("ressac-attempt", number);
+    ///     })
+    ///     .send()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn before_attempt(
+        mut self,
+        change: impl FnMut(&Attempt, &mut Request) + Send + Sync + 'static,
+    ) -> Self {
+        self.hook = Some(Hook::new(change));
+        self
+    }
+
     /// Sends it, again where that is safe and can help, until it is answered with success or the
     /// policy ends it. Dropping the future cancels it.
     ///
@@ -150,7 +184,7 @@ impl RequestBuilder {
     fn send_up_to(self, limit: Option<usize>) -> impl Future<Output = Result<Response, Error>> {
         match self.inner.build() {
             Ok(request) => Sending::Begun {
-                sending: send::send(self.client, request, self.options, limit),
+                sending: send::send(self.client, request, self.options, self.hook, limit),
             },
             Err(error) => Sending::Refused {
                 error: Some(send::not_begun(&self.client, self.options.key, error)),

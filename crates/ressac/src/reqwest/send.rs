@@ -9,6 +9,8 @@ use ressac_policy::{Blame, End, Outcome, OutcomeKind, Processed, Reason, is_idem
 
 use super::body::Lent;
 use super::client::Client;
+use super::fresh::Fresh;
+use super::hook::Hook;
 use super::{Error, drain};
 use crate::attempt::Attempt;
 use crate::classify::{Classify, Context, Judge};
@@ -23,16 +25,28 @@ pub(super) fn send(
     client: Client,
     request: Request,
     mut options: Options,
+    hook: Option<Hook>,
     limit: Option<usize>,
 ) -> impl Future<Output = Result<Response, Error>> {
     let key_header = prepare(&client, &request, &mut options);
-    let mut parcel = Parcel::new(request, key_header);
+    let mut parcel = Parcel::new(request, key_header, hook);
     options.body_once = parcel.lent.is_some();
     // reqwest keeps the time, for the body too.
     options.own_limit = true;
-    let Client { inner, partner, .. } = client;
+    let Client {
+        inner,
+        fresh,
+        partner,
+        ..
+    } = client;
+    let judge = ByHttp {
+        fresh: fresh.clone(),
+    };
     let op = move |attempt: Attempt| {
-        let sending = inner.execute(parcel.request_for(&attempt));
+        let fresh = fresh.as_ref().and_then(|fresh| fresh.client_for(&attempt));
+        let sending = fresh
+            .unwrap_or(&inner)
+            .execute(parcel.request_for(&attempt));
         async move {
             let reply = sending.await?;
             match limit {
@@ -45,7 +59,7 @@ pub(super) fn send(
             }
         }
     };
-    Retry::new(partner, op, ByHttp, Never::new())
+    Retry::new(partner, op, judge, Never::new())
         .options(options)
         .into_future()
 }
@@ -76,8 +90,10 @@ pub(super) fn not_begun(
 }
 
 /// By status and headers, or by what an error's chain proves.
-#[derive(Clone, Copy, Debug)]
-struct ByHttp;
+#[derive(Debug)]
+struct ByHttp {
+    fresh: Option<Arc<Fresh>>,
+}
 
 impl Judge<Response, ::reqwest::Error> for ByHttp {
     type Reply = Response;
@@ -87,6 +103,9 @@ impl Judge<Response, ::reqwest::Error> for ByHttp {
             Ok(reply) => reply,
             Err(error) => return error.outcome(context),
         };
+        if let Some(fresh) = &self.fresh {
+            fresh.hear(reply);
+        }
         let mut outcome = reply.outcome(context);
         if reply.status() == StatusCode::CONFLICT {
             outcome.key_in_flight = drain::of(reply).is_some_and(|drained| drained.key_in_flight);
@@ -148,10 +167,11 @@ struct Parcel {
     lent: Option<Arc<Lent>>,
     timeout: Option<Duration>,
     key_header: Option<KeyHeader>,
+    hook: Option<Hook>,
 }
 
 impl Parcel {
-    fn new(mut request: Request, key_header: Option<KeyHeader>) -> Self {
+    fn new(mut request: Request, key_header: Option<KeyHeader>, hook: Option<Hook>) -> Self {
         let streams = request.body().is_some_and(|body| body.as_bytes().is_none());
         let lent = if streams {
             request.body_mut().take().map(Lent::new)
@@ -165,6 +185,7 @@ impl Parcel {
             lent,
             timeout,
             key_header,
+            hook,
         }
     }
 
@@ -182,6 +203,9 @@ impl Parcel {
         *request.timeout_mut() = Some(attempt.timeout().min(own));
         if let Some(lent) = &self.lent {
             *request.body_mut() = Some(Lent::body(lent));
+        }
+        if let Some(hook) = &mut self.hook {
+            hook.change(attempt, &mut request);
         }
         request
     }
