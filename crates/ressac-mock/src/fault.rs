@@ -132,6 +132,11 @@ impl Fault {
         self.check().is_ok_and(|reply| reply.pass)
     }
 
+    /// Whether its step replies before the body is read.
+    pub(crate) fn is_early(&self) -> bool {
+        self.check().is_ok_and(|reply| reply.early)
+    }
+
     fn check(&self) -> Result<Box<Reply>, String> {
         if self.ttl.is_zero() || self.ttl > MAX_TTL {
             return Err("`ttl` lies above 0 and at most at 1h".to_owned());

@@ -1,7 +1,7 @@
 //! What all connections of one mock share. One lock: an arrival is matched, numbered and
 //! journaled in the same critical section.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tokio::sync::{Semaphore, watch};
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     tls: OnceLock<Result<Tls, String>>,
     /// Where requests go that no route takes.
     pub(crate) upstream: Option<Upstream>,
+    /// The tokens that may come; `None`: any.
+    pub(crate) tokens: Option<HashSet<String>>,
     /// Calls under `/__ressac/` that come in on listeners without TLS, if they are answered there.
     pub(crate) control: OnceLock<Weak<crate::control::Context>>,
 }
@@ -121,6 +123,7 @@ impl Shared {
         scenario: Scenario,
         journal_entries: usize,
         upstream: Option<Upstream>,
+        tokens: Option<HashSet<String>>,
     ) -> Arc<Self> {
         let core = Core {
             generation: 0,
@@ -155,6 +158,7 @@ impl Shared {
             listeners: OnceLock::new(),
             tls: OnceLock::new(),
             upstream,
+            tokens,
             control: OnceLock::new(),
         })
     }
@@ -174,8 +178,12 @@ impl Shared {
         if fault.needs_upstream() && self.upstream.is_none() {
             return Err("do: `pass` needs an upstream; start the mock with --upstream".to_owned());
         }
-        let now = self.clock.now();
-        self.core().faults.add(fault, now)
+        let (now, early) = (self.clock.now(), fault.is_early());
+        let id = self.core().faults.add(fault, now)?;
+        if early {
+            self.shrink_buffers();
+        }
+        Ok(id)
     }
 
     /// Ends connections; how many.
@@ -190,6 +198,11 @@ impl Shared {
             listener.is_none_or(|l| l == c.listener.as_ref()) && !(idle_only && c.busy())
         });
         named.map(|c| c.ask(cut)).count()
+    }
+
+    /// Connections accepted from now on have a small receive buffer.
+    pub(crate) fn shrink_buffers(&self) {
+        self.listeners().iter().for_each(|s| s.shrink_buffer());
     }
 
     /// The listeners, once they are open.
@@ -272,9 +285,9 @@ impl Shared {
         self.cancel(core);
         for slot in self.listeners() {
             slot.set_down(None);
-            if early {
-                slot.shrink_buffer();
-            }
+        }
+        if early {
+            self.shrink_buffers();
         }
         self.clocks_moved.send_replace(());
     }

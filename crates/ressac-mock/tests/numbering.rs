@@ -211,3 +211,20 @@ fn chance_depends_on_the_seed_and_the_arrival_only() {
     assert_ne!(a, other);
     assert_eq!(a.iter().collect::<BTreeSet<_>>().len(), 3);
 }
+
+#[test]
+fn arrivals_of_strangers_are_told_apart_and_take_no_step() {
+    let text = "version = 1\n[[route]]\nname = \"a\"\npath = \"/{token}/a\"\nscope = \"token\"\n\
+                script = \"503, 200\"";
+    let options = Options {
+        tokens: Some(["mine".to_owned()].into()),
+        ..Options::default()
+    };
+    let mock = Mock::start_blocking_with(Scenario::parse(text).unwrap(), options).unwrap();
+    let status = |path: &str| ask(mock.addr(), &get(path)).status;
+    assert_eq!((status("/yours/a"), status("/robots.txt")), (404, 404));
+    assert_eq!((status("/mine/a"), status("/mine/a")), (503, 200));
+    let foreign = mock.journal();
+    let foreign = foreign.iter().map(|e| e.flags.contains(&Flag::Foreign));
+    assert_eq!(foreign.collect::<Vec<_>>(), [true, true, false, false]);
+}

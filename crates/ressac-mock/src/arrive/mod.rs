@@ -135,9 +135,15 @@ impl Shared {
         let mut core = self.core();
         // Read inside the lock: times of arrival rise with the numbers.
         let now = self.clock.now();
-        let first = core.clocks.first_request.is_none();
-        core.clocks.first_request.get_or_insert(now);
         let found = core.find(head, origin.listener);
+        let foreign = self.tokens.as_ref().is_some_and(|known| {
+            let token = found.as_ref().map(|f| f.token.as_str());
+            token.is_none_or(|t| !known.contains(t))
+        });
+        let first = !foreign && core.clocks.first_request.is_none();
+        if first {
+            core.clocks.first_request = Some(now);
+        }
         let header = core
             .scenario
             .idempotency
@@ -155,9 +161,12 @@ impl Shared {
             now,
         };
         let mut limits = None;
-        let plan = match raced {
-            true => Plan::Raced,
-            false => core.plan(head, found, &matched, self.upstream.is_some(), &mut limits),
+        let plan = match (raced, foreign) {
+            (true, _) => Plan::Raced,
+            (false, true) => Plan::NoRoute,
+            (false, false) => {
+                core.plan(head, found, &matched, self.upstream.is_some(), &mut limits)
+            }
         };
         let mut entry = blank_entry(head, origin, now);
         entry.route = route;
@@ -250,7 +259,7 @@ mod tests {
     fn mo_3_too_many_callers_are_told_and_none_is_forgotten() {
         let text = "version = 1\n[[route]]\nname = \"a\"\npath = \"/{token}\"\n\
                     scope = \"token\"\nscript = \"200 x2\"";
-        let shared = Shared::new(Scenario::parse(text).unwrap(), 10, None);
+        let shared = Shared::new(Scenario::parse(text).unwrap(), 10, None, None);
         let origin = Origin {
             conn: 1,
             stream: None,

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::plan;
 use super::send::bad_request;
@@ -14,13 +13,8 @@ use crate::reply::{Content, Mark};
 use crate::state::Shared;
 use crate::step::{Cut, End, Expect, Reply};
 use crate::wire::{
-    BodyError, BodyInfo, Conn, NoHead, RequestHead, Sink, Slot, Woken, cut_fin, finish_fin,
-    finish_rst,
+    BodyError, BodyInfo, Conn, NoHead, RequestHead, Slot, Woken, cut_fin, finish_fin, finish_rst,
 };
-
-/// How long a body is left unread after an early reply, and then read at most.
-const UNREAD: Duration = Duration::from_millis(300);
-const DISCARD: Duration = Duration::from_secs(1);
 
 /// The connection kept alive, or how it ended.
 pub(super) type Next = Result<(Conn, Afterwards), &'static str>;
@@ -87,13 +81,7 @@ async fn exchange(
 ) -> Next {
     let arrival = shared.arrive(head, origin);
     let _in_flight = InFlight::new(shared, arrival.place);
-    let exchange = Exchange {
-        shared,
-        head,
-        arrival: &arrival,
-        reset: shared.generation.subscribe(),
-    };
-    exchange.run(conn).await
+    Exchange::new(shared, head, &arrival).run(conn).await
 }
 
 /// The end of a connection on which no further request came.
@@ -137,12 +125,7 @@ async fn raced(
 ) -> Next {
     let arrival = shared.arrive_raced(head, origin);
     let _in_flight = InFlight::new(shared, arrival.place);
-    let exchange = Exchange {
-        shared,
-        head,
-        arrival: &arrival,
-        reset: shared.generation.subscribe(),
-    };
+    let exchange = Exchange::new(shared, head, &arrival);
     exchange.begin_nothing();
     match cut {
         Cut::Fin => {
@@ -166,6 +149,9 @@ impl Exchange<'_> {
             (reply, mark) = plan::needs_http2(&reply);
             self.shared
                 .note(arrival.place, |e| e.flags.push(Flag::NeedsHttp2));
+        }
+        if reply.early {
+            conn.shrink_buffer();
         }
         let mut body = None;
         if !reply.ends_at_head() && !reply.early {
@@ -302,30 +288,6 @@ impl Exchange<'_> {
         self.pause(&mut conn, None).await;
         finish_fin(conn).await;
         Err("stall")
-    }
-
-    /// After an early reply: the body stays unread for a while, is read and discarded for a
-    /// while, and then the connection ends.
-    pub(super) async fn early(&self, mut conn: Conn, reply: &Reply) -> Next {
-        tokio::time::sleep(UNREAD).await;
-        let mut sink = Sink::new(0);
-        let read = conn.read_into(self.head.body, &mut sink);
-        let whole = matches!(tokio::time::timeout(DISCARD, read).await, Ok(Ok(())));
-        let now = self.shared.clock.now();
-        self.shared.note(self.arrival.place, |e| {
-            e.body_len = sink.len();
-            e.t_req_end = whole.then_some(now);
-        });
-        match reply.end {
-            Some(End::At(Cut::Rst, _)) => {
-                finish_rst(conn).await;
-                Err("rst")
-            }
-            _ => {
-                finish_fin(conn).await;
-                Err("fin")
-            }
-        }
     }
 }
 

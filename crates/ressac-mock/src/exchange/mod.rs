@@ -3,6 +3,7 @@
 //! What is the same on HTTP/1 and HTTP/2 stands here: the order of a step up to the first byte of
 //! its reply, and what is journaled. `h1` and `h2` read requests and write replies.
 
+mod early;
 mod effect;
 mod h1;
 mod h2;
@@ -125,6 +126,15 @@ enum Ready<'r> {
 }
 
 impl<'a> Exchange<'a> {
+    fn new(shared: &'a Arc<Shared>, head: &'a RequestHead, arrival: &'a Arrival) -> Self {
+        Self {
+            shared,
+            head,
+            arrival,
+            reset: shared.generation.subscribe(),
+        }
+    }
+
     /// Order: barrier, effect, hold. The request was read as the end demands.
     async fn prepare<'r>(
         &mut self,

@@ -1,5 +1,6 @@
 //! How a mock is started, and why it was not.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub struct Options {
     pub journal_entries: usize,
     /// Where requests go that no route takes: an `http://` URL. Default: nowhere.
     pub upstream: Option<String>,
+    /// The tokens that may come: an arrival with another one, or none, is answered 404, flagged
+    /// `foreign` in the journal and takes no step. `None`: any. Default: any.
+    pub tokens: Option<HashSet<String>>,
     /// Where the certificate of the mock's authority is written, as PEM. Default: nowhere.
     pub ca_file: Option<PathBuf>,
 }
@@ -35,6 +39,7 @@ impl Default for Options {
             control_on_plain: false,
             journal_entries: 10_000,
             upstream: None,
+            tokens: None,
             ca_file: None,
         }
     }

@@ -53,10 +53,7 @@ impl Mock {
             return Err(bad((what, "start the mock with one".to_owned())));
         }
         if parsed.replies().any(|r| r.early) {
-            self.shared
-                .listeners()
-                .iter()
-                .for_each(|s| s.shrink_buffer());
+            self.shared.shrink_buffers();
         }
         let pattern = PathPattern::parse("/{token}").map_err(bad)?;
         let salt = self.shared.clock.anchor_unix_ns() & 0xff_ffff;

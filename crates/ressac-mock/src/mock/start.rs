@@ -29,7 +29,8 @@ pub(super) fn prepare(scenario: Scenario, options: &Options) -> Result<Arc<Share
         return Err(MockError::NoUpstream(route.to_owned()));
     }
     let entries = options.journal_entries.max(1);
-    Ok(Shared::new(scenario, entries, upstream))
+    let tokens = options.tokens.clone();
+    Ok(Shared::new(scenario, entries, upstream, tokens))
 }
 
 pub(super) fn open_listeners(shared: &Arc<Shared>, bind: SocketAddr) -> Result<(), MockError> {

@@ -69,11 +69,14 @@ impl Scenario {
         self.routes.iter().find(passes).map(|r| r.name.as_str())
     }
 
-    /// Whether a script asks for `early`, so that a large body must really block.
+    /// Whether a step, an outage or a quota asks for `early`, so that a large body must really
+    /// block.
     pub(crate) fn has_early(&self) -> bool {
-        self.routes
-            .iter()
-            .any(|r| r.script.replies().any(|r| r.early))
+        let out = |o: &Outage| matches!(&o.action, OutageAction::Reply(r) if r.early);
+        let route = |r: &Route| {
+            r.script.replies().any(|r| r.early) || r.quota.as_ref().is_some_and(|q| q.over.early)
+        };
+        self.outages.iter().any(out) || self.routes.iter().any(route)
     }
 }
 

@@ -10,6 +10,7 @@ use super::closing::Closing;
 use super::conn::Conn;
 use super::end::{cut_fin, finish_fin, finish_rst};
 use super::hello::{self, Secured};
+use super::peer::at;
 use super::slot::Slot;
 use super::tunnel;
 use crate::exchange;
@@ -35,7 +36,7 @@ pub(crate) async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
         tokio::select! {
             () = ended(&mut shutdown) => break,
             _ = moved.changed() => {}
-            () = until(&shared, edge) => {}
+            () = at(edge.map(|ns| shared.clock.instant(ns))) => {}
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
             got = accept(listener.as_deref()) => match got {
                 Ok(stream) => admit(&shared, &slot, stream, &mut tasks),
@@ -51,13 +52,6 @@ pub(crate) async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
     }
     slot.close();
     tasks.shutdown().await;
-}
-
-async fn until(shared: &Shared, edge: Option<u64>) {
-    match edge {
-        Some(ns) => tokio::time::sleep_until(shared.clock.instant(ns)).await,
-        None => std::future::pending().await,
-    }
 }
 
 async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {

@@ -8,6 +8,8 @@ use super::head::{BodyKind, MAX_BODY, MAX_HEAD};
 
 /// The longest chunk-size line, extensions included.
 const MAX_LINE: usize = 4096;
+/// Body bytes read at once, at most.
+const PIECE: usize = 16 * 1024;
 
 /// SHA-256 of no bytes at all.
 const EMPTY: [u8; 32] = [
@@ -109,12 +111,13 @@ impl Conn {
 
     async fn read_exact(&mut self, mut left: u64, sink: &mut Sink) -> Result<(), BodyError> {
         while left > 0 {
+            let rest = usize::try_from(left).unwrap_or(usize::MAX);
             if self.buf.is_empty() {
+                // Else it would be read in pieces as small as the head.
+                self.buf.reserve(rest.min(PIECE));
                 self.more().await?;
             }
-            let take = usize::try_from(left)
-                .unwrap_or(usize::MAX)
-                .min(self.buf.len());
+            let take = rest.min(self.buf.len());
             sink.take(&self.buf[..take]);
             self.buf.advance(take);
             left -= take as u64;

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, BufMut, BytesMut};
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -13,7 +14,9 @@ use tokio::time::Instant;
 use super::closing::Closing;
 use super::end::end_now;
 use super::head::{HeadError, RequestHead};
-use super::peer::{Peer, Woken};
+use super::pace::Pace;
+use super::peer::{Peer, Woken, at};
+use super::socket::small_buffer;
 use super::stream::Stream;
 use crate::journal::TlsInfo;
 
@@ -34,6 +37,8 @@ pub(crate) struct Conn {
     /// How many bytes of the buffer came as early data of TLS.
     pub(crate) early: usize,
     pub(crate) closing: Option<Arc<Closing>>,
+    /// How fast a body may be read, where that has a bound.
+    pub(crate) pace: Option<Pace>,
 }
 
 /// What came instead of, or before, a head.
@@ -59,6 +64,7 @@ impl Conn {
             tls: None,
             early: 0,
             closing: None,
+            pace: None,
         }
     }
 
@@ -115,9 +121,26 @@ impl Conn {
 
     /// Reads more bytes into the buffer; 0 at the end of the stream.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
-        match tokio::time::timeout(IO_TIMEOUT, self.stream.read_buf(&mut self.buf)).await {
-            Ok(r) => r,
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        let room = match &mut self.pace {
+            Some(pace) => pace.room().await,
+            None => usize::MAX,
+        };
+        let mut buf = (&mut self.buf).limit(room);
+        let read = self.stream.read_buf(&mut buf);
+        let n = match tokio::time::timeout(IO_TIMEOUT, read).await {
+            Ok(r) => r?,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        };
+        if let Some(pace) = &mut self.pace {
+            pace.took(n);
+        }
+        Ok(n)
+    }
+
+    /// Lets the peer send little ahead, so that a large body really blocks.
+    pub(crate) fn shrink_buffer(&self) {
+        if let Some(tcp) = self.stream.tcp() {
+            small_buffer(SockRef::from(tcp));
         }
     }
 
@@ -168,12 +191,7 @@ impl Peer for Conn {
         generation: u64,
         mut closed: impl FnMut() + Send,
     ) -> Woken {
-        let timer = async {
-            match until {
-                Some(t) => tokio::time::sleep_until(t).await,
-                None => std::future::pending().await,
-            }
-        };
+        let timer = at(until);
         let cancelled = reset.wait_for(|g| *g != generation);
         tokio::pin!(timer, cancelled);
         let mut watching = true;

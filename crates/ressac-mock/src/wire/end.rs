@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::conn::Conn;
+use super::pace::Pace;
 use super::stream::Stream;
 use crate::step::Cut;
 
@@ -22,30 +23,38 @@ pub(crate) async fn finish_fin(mut conn: Conn) {
     if !matches!(timeout(LINGER, conn.stream.shutdown()).await, Ok(Ok(()))) {
         return;
     }
-    drain(&conn.stream).await;
+    drain(&conn.stream, conn.pace.as_mut()).await;
 }
 
 /// FIN without a word of TLS before it: a cut.
-pub(crate) async fn cut_fin(conn: Conn) {
+pub(crate) async fn cut_fin(mut conn: Conn) {
     let Some(tcp) = conn.stream.tcp() else {
         return;
     };
     if SockRef::from(tcp).shutdown(Shutdown::Write).is_ok() {
-        drain(&conn.stream).await;
+        drain(&conn.stream, conn.pace.as_mut()).await;
     }
 }
 
 /// Reads and discards until the peer closes, at most a second.
-async fn drain(stream: &Stream) {
+async fn drain(stream: &Stream, mut pace: Option<&mut Pace>) {
     let Some(tcp) = stream.tcp() else {
         return;
     };
     let drain = async {
         let mut sink = [0; 4096];
         while tcp.readable().await.is_ok() {
-            match tcp.try_read(&mut sink) {
+            let room = match &mut pace {
+                Some(pace) => pace.room().await.min(sink.len()),
+                None => sink.len(),
+            };
+            match tcp.try_read(&mut sink[..room]) {
                 Ok(0) => return,
-                Ok(_) => {}
+                Ok(n) => {
+                    if let Some(pace) = &mut pace {
+                        pace.took(n);
+                    }
+                }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
             }
@@ -90,7 +99,7 @@ pub(super) fn end_now(stream: Stream, cut: Cut) {
         Cut::Fin => {
             let half = SockRef::from(tcp).shutdown(Shutdown::Write).is_ok();
             if half && let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { drain(&stream).await });
+                runtime.spawn(async move { drain(&stream, None).await });
             }
         }
     }

@@ -18,6 +18,14 @@ pub(crate) enum Woken {
     PeerReset,
 }
 
+/// Resolves at a moment; without one, never.
+pub(crate) async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(t) => tokio::time::sleep_until(t).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits that notice the peer.
 pub(crate) trait Peer {
     /// Waits until a moment (`None`: for ever), a reset of the mock, or the end of the peer.

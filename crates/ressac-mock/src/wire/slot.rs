@@ -7,13 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use socket2::SockRef;
 use tokio::net::TcpListener;
 
-use super::socket::Port;
+use super::socket::{Port, small_buffer};
 use crate::clock::nanos;
 use crate::scenario::ListenerSpec;
 use crate::state::Shared;
-
-/// The receive buffer of listeners whose script has `early`, so that a large body really blocks.
-const SMALL_BUFFER: usize = 64 * 1024;
 
 /// A listener.
 #[derive(Debug)]
@@ -95,7 +92,7 @@ impl Slot {
         {
             let listener = port.listen()?;
             if open.small_buffer {
-                small_buffer(&listener);
+                small_buffer(SockRef::from(&listener));
             }
             open.listener = Some(Arc::new(listener));
         }
@@ -107,7 +104,7 @@ impl Slot {
         let mut open = self.open();
         open.small_buffer = true;
         if let Some(listener) = &open.listener {
-            small_buffer(listener);
+            small_buffer(SockRef::from(listener.as_ref()));
         }
     }
 
@@ -136,12 +133,5 @@ impl Slot {
             edge = Some(edge.map_or(end, |e: u64| e.min(end)));
         }
         (down, edge)
-    }
-}
-
-fn small_buffer(listener: &TcpListener) {
-    // Only the exactness of `early` suffers where the system refuses.
-    if let Err(e) = SockRef::from(listener).set_recv_buffer_size(SMALL_BUFFER) {
-        tracing::warn!(error = %e, "cannot set a receive buffer of 64 KiB");
     }
 }

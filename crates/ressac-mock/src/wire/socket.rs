@@ -3,11 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::TcpListener;
 
 /// Connections the kernel may hold for us before `accept`.
 const BACKLOG: i32 = 4096;
+/// The receive buffer where a step may be `early`, so that a large body really blocks.
+const SMALL_BUFFER: usize = 64 * 1024;
 
 /// A port held by a socket that never listens, so that refusing connections does not give the
 /// port away: SYNs are answered with RST, and no ordinary socket can bind it (`down`).
@@ -89,6 +91,14 @@ fn listen(socket: Socket) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
+}
+
+/// Gives a connection, or those that a listener accepts from now on, a small receive buffer.
+pub(super) fn small_buffer(socket: SockRef<'_>) {
+    // Only the exactness of `early` suffers where the system refuses.
+    if let Err(e) = socket.set_recv_buffer_size(SMALL_BUFFER) {
+        tracing::warn!(error = %e, "cannot set a receive buffer of 64 KiB");
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -8,6 +8,7 @@ use super::link::ConnEnd;
 use super::stream::Serving;
 use crate::clock::nanos;
 use crate::exchange::Afterwards;
+use crate::exchange::early::UNREAD;
 use crate::exchange::shape::Shape;
 use crate::journal::Wire;
 use crate::step::{Cut, End, Framing, Goaway, H2Code, Point, Reply};
@@ -15,8 +16,6 @@ use crate::wire::Woken;
 
 /// How long after the first GOAWAY the second one comes.
 const GRACE: Duration = Duration::from_millis(100);
-/// How long a body is left unread after an early reply.
-const UNREAD: Duration = Duration::from_millis(300);
 /// The last id of a GOAWAY that only announces the end.
 const ANY_STREAM: u32 = 0x7fff_ffff;
 

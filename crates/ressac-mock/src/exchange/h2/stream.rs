@@ -18,7 +18,7 @@ use crate::journal::{Flag, Wire};
 use crate::reply::{Content, Mark};
 use crate::state::Shared;
 use crate::step::{Cut, Expect, Reply};
-use crate::wire::{BodyInfo, Peer, RequestHead, Woken};
+use crate::wire::{BodyInfo, Peer, RequestHead, Woken, at};
 
 /// A request and all it needs.
 pub(super) struct Request {
@@ -52,16 +52,10 @@ impl Peer for Client {
         generation: u64,
         mut closed: impl FnMut() + Send,
     ) -> Woken {
-        let timer = async {
-            match until {
-                Some(t) => tokio::time::sleep_until(t).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             _ = reset.wait_for(|g| *g != generation) => Woken::Cancelled,
-            () = timer => Woken::Due,
+            () = at(until) => Woken::Due,
             // A stream that was reset is over, whatever is still to come.
             _ = self.0.wait_for(|gone| *gone) => {
                 closed();
@@ -99,12 +93,7 @@ impl Request {
             gone,
         } = self;
         let in_flight = InFlight::new(&shared, arrival.place);
-        let exchange = Exchange {
-            shared: &shared,
-            head: &head,
-            arrival: &arrival,
-            reset: shared.generation.subscribe(),
-        };
+        let exchange = Exchange::new(&shared, &head, &arrival);
         let mut serving = Serving {
             exchange,
             link: &link,
