@@ -17,6 +17,7 @@ pub(super) async fn start_mock(bench: &Bench, plan: &PartPlan) -> Result<Arc<Moc
     let mut options = MockOptions {
         control: None,
         journal_entries: 50_000,
+        tokens: Some(plan.ops.iter().map(|op| op.token.clone()).collect()),
         ..Default::default()
     };
     if let Some(url) = &bench.options.claims.client.fixed_url {
