@@ -322,3 +322,124 @@ fn every_word_of_every_rule_is_known() {
         }
     }
 }
+
+/// C08 has an operation for each value; the first is answered and left in peace.
+#[test]
+fn an_operation_without_evidence_does_not_hide_one_that_broke_the_rule() {
+    let case = find_case("C08").unwrap();
+    let mut all = records(case);
+    let r = &mut all[0];
+    for op in 0..2 {
+        start(r, op);
+    }
+    for (at, status) in [(1.0, 429), (5.0, 200)] {
+        attempt(r, 0, at, status).retry_at = Some(60_000 * MS);
+    }
+    end(r, 0, 7.0, true, 200);
+    let (judged, why) = verdict(case, &all, Level::Must, false);
+    assert_eq!(
+        judged,
+        Verdict::Fail,
+        "the others were not even started: {why}"
+    );
+    assert!(why.contains("no second attempt"), "{why}");
+}
+
+#[test]
+fn who_promises_no_backoff_is_not_held_to_one() {
+    let case = find_case("C01").unwrap();
+    let mut silent = claims("reference");
+    silent.claims.backoff = None;
+    silent.claims.settable.retain(|s| s != "base" && s != "cap");
+    let plans = plan(case, &silent, &Setup::default());
+    let mut all = records(case);
+    all[0].plan = plans.into_iter().next().unwrap();
+    let r = &mut all[0];
+    start(r, 0);
+    attempt(r, 0, 1.0, 503);
+    attempt(r, 0, 30_000.0, 200);
+    end(r, 0, 30_002.0, true, 200);
+    let judged = judge(
+        case,
+        &silent,
+        &Setup::default(),
+        &all,
+        Level::Must,
+        false,
+        None,
+    );
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+}
+
+#[test]
+fn lag_excuses_a_miss_of_its_own_size_only() {
+    for (late, wanted) in [(400.0, Verdict::Inconclusive), (40_000.0, Verdict::Warn)] {
+        let (case, mut all) = once(late);
+        all[0].lag_ms = 40.0;
+        let (judged, why) = verdict(case, &all, Level::Should, false);
+        assert_eq!(judged, wanted, "{late} ms late: {why}");
+    }
+}
+
+#[test]
+fn an_attempts_limit_counts_from_the_start_of_the_operation_for_floors() {
+    let case = find_case("D05").unwrap();
+    let mut all = records(case);
+    let r = &mut all[0];
+    for op in 0..2 {
+        start(r, op);
+        // It took 40 ms to connect; its own clock ran from the start.
+        let first = attempt(r, op, 40.0, 200);
+        first.sent.as_mut().unwrap().wire = "stall".to_owned();
+        first.t_peer_close = Some(500 * MS);
+        attempt(r, op, 505.0, 200);
+        end(r, op, 510.0, true, 200);
+    }
+    let (judged, why) = verdict(case, &all, Level::Should, false);
+    assert_eq!(judged, Verdict::Pass, "{why}");
+}
+
+/// Three hundred operations, one each 10 ms; the first `through` of them reach the partner.
+fn breaker(through: usize) -> (Verdict, String) {
+    let case = find_case("H09").unwrap();
+    let mut all = records(case);
+    let r = &mut all[0];
+    for op in 0..r.plan.ops.len() {
+        let at = 10.0 * op as f64;
+        let id = r.plan.ops[op].id.clone();
+        let t = (at * MS as f64) as u64;
+        r.starts.push(OpStart { op: id, t });
+        if op < through {
+            attempt(r, op, at + 1.0, 503);
+        }
+        end(r, op, at + 3.0, false, 503);
+    }
+    verdict(case, &all, Level::Must, false)
+}
+
+#[test]
+fn a_silence_that_the_end_of_the_offers_cuts_short_proves_nothing() {
+    assert_eq!(breaker(20).0, Verdict::Pass);
+    // Nothing holds back the one that never opens, and one that opens late has let too many by.
+    assert_eq!(breaker(300).0, Verdict::Fail);
+    assert_eq!(breaker(250).0, Verdict::Fail);
+    let case = find_case("H09").unwrap();
+    let mut all = records(case);
+    let r = &mut all[0];
+    // A cold client: what it was given in two seconds leaves at once, and then it is silent.
+    for op in 0..r.plan.ops.len() {
+        let at = 10.0 * op as f64;
+        let id = r.plan.ops[op].id.clone();
+        let t = (at * MS as f64) as u64;
+        r.starts.push(OpStart { op: id, t });
+        if op < 250 {
+            let late = attempt(r, op, 2500.0, 503);
+            let replied = 2510 * MS + op as u64 * 10_000;
+            late.t_reply_before = Some(replied);
+            late.t_reply_after = Some(replied);
+        }
+        end(r, op, at.max(2510.0) + 3.0, false, 503);
+    }
+    let (judged, why) = verdict(case, &all, Level::Must, false);
+    assert_eq!(judged, Verdict::Inconclusive, "{why}");
+}

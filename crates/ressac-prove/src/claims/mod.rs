@@ -154,6 +154,8 @@ impl Claims {
                 }
                 "jitter" => c.backoff.as_ref().is_some_and(|b| match what {
                     "spread" => b.jitter != Jitter::None,
+                    // At the cap the decorrelated law piles up by its own formula.
+                    "cap" => !matches!(b.jitter, Jitter::None | Jitter::Decorrelated),
                     word => b.jitter.word() == word,
                 }),
                 "mode" => self.client.mode.word() == what,

@@ -121,9 +121,13 @@ fn measured(view: &OpView<'_>, name: &str, sense: Sense) -> Option<Value> {
             time(since(end.t, view.record.interrupted?))
         }
         "answer" => time(since(view.result?.t, view.record.interrupted?)),
+        // The client's clock runs from before its first byte: from the start at the earliest.
         "second" => {
-            let second = view.attempts.get(1)?;
-            time(since(second.t_first, view.attempts.first()?.t_first))
+            let began = match sense {
+                Sense::Floor => start,
+                Sense::Ceiling => view.attempts.first()?.t_first,
+            };
+            time(since(view.attempts.get(1)?.t_first, began))
         }
         "body_in" => {
             let first = view.attempts.first()?;

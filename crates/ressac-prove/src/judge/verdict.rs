@@ -97,6 +97,9 @@ pub struct CaseVerdict {
     pub source: String,
     /// How long it took.
     pub took_ms: u64,
+    /// The largest lag of this machine while it ran, ms.
+    #[serde(default)]
+    pub lag_ms: f64,
 }
 
 /// The most operations that a report lists one by one.
@@ -127,6 +130,7 @@ fn blank(case: &Case, level: Level, verdict: Verdict) -> CaseVerdict {
         needs: Vec::new(),
         source: case.source.clone(),
         took_ms: 0,
+        lag_ms: 0.0,
     }
 }
 
@@ -162,6 +166,7 @@ pub fn judge(
         (Outcome::Fail, _) => Verdict::Warn,
     };
     out.reason = why;
+    out.lag_ms = records.iter().map(|r| r.lag_ms).fold(0.0, f64::max);
     out.measured = measured(&tally.ops, &tally.notes);
     for op in &mut tally.ops {
         op.verdict = match (op.verdict, level) {
@@ -187,7 +192,12 @@ pub fn judge(
 struct Tally {
     outcome: Option<Outcome>,
     crash: Option<String>,
+    /// Evidence that the whole case lacks.
     missing: Option<String>,
+    /// Evidence that one of its operations lacks.
+    unmet: Option<String>,
+    /// What a rule says that an operation with complete evidence broke.
+    broken: Option<String>,
     findings: Vec<Finding>,
     notes: Vec<Finding>,
     ops: Vec<OpReport>,
@@ -209,13 +219,32 @@ impl Tally {
         self.missing.get_or_insert(what);
     }
 
-    /// Missing evidence is stronger than whatever else was seen, but not than a crash on the fault.
+    /// An operation that lacks evidence does not excuse another one.
+    fn unmet(&mut self, what: String) {
+        self.unmet.get_or_insert(what);
+    }
+
+    fn broke(&mut self, answer: &[Finding]) {
+        if let Some(f) = answer.iter().find(|f| f.outcome == Outcome::Fail) {
+            self.broken
+                .get_or_insert(format!("expected {}, seen {}", f.expected, f.seen));
+        }
+    }
+
+    /// A crash on the fault is the worst. Then evidence that the whole case lacks is stronger than
+    /// whatever else was seen; what one operation lacks is weaker than what another one broke.
     fn worst(&self) -> (Outcome, String) {
         if let Some(crash) = &self.crash {
             return (Outcome::Fail, crash.clone());
         }
         if let Some(missing) = &self.missing {
             return (Outcome::Unknown, missing.clone());
+        }
+        if let Some(broken) = &self.broken {
+            return (Outcome::Fail, broken.clone());
+        }
+        if let Some(unmet) = &self.unmet {
+            return (Outcome::Unknown, unmet.clone());
         }
         let outcome = self.outcome.unwrap_or(Outcome::Unknown);
         let told = self.findings.iter().find(|f| f.outcome == outcome);
@@ -301,15 +330,18 @@ fn judge_op(case: &Case, view: &OpView<'_>, rule: Option<&Rule>, many: bool, tal
     match lacks {
         Some(what) => {
             outcome = Outcome::Unknown;
-            tally.lacks(format!("{}{what}", label(view)));
+            tally.unmet(format!("{}{what}", label(view)));
         }
         None => {
             if view.result.is_none() && view.record.limit_hit && view.spec.watch_ms == 0 {
                 outcome = Outcome::Fail;
-                tally.take(outcome, [endless(view)]);
+                let found = endless(view);
+                tally.broke(std::slice::from_ref(&found));
+                tally.take(outcome, [found]);
             } else if let Some(rule) = rule {
                 let answer = check(view, rule);
                 outcome = answer.outcome();
+                tally.broke(&answer.findings);
                 let name = label(view);
                 let named = answer.findings.into_iter().map(|f| Finding {
                     rule: if f.note {
@@ -327,7 +359,7 @@ fn judge_op(case: &Case, view: &OpView<'_>, rule: Option<&Rule>, many: bool, tal
                 && let Some(what) = rule.and_then(|r| left_over(view, Some(r)))
             {
                 outcome = Outcome::Unknown;
-                tally.lacks(format!("{}{what}", label(view)));
+                tally.unmet(format!("{}{what}", label(view)));
             }
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn html(report: &Report, records: impl Fn(&str) -> Vec<PartRecord>) -
     let _ = writeln!(
         out,
         "<h1>{name}</h1><p>ressac prove {}, profile {}, tempo {:?}, seed {}, \
-        {} cores, {} claims, {:.0} s; \u{3bb} {:.2} ms, \u{3b5} {:.2} ms</p>",
+        {} cores, {} claims, {:.0} s; \u{3bb} {:.2} ms, \u{3b5} {:.2} ms, largest lag {:.0} ms</p>",
         escape(&report.suite),
         escape(&report.profile),
         report.tempo,
@@ -43,7 +43,8 @@ pub(crate) fn html(report: &Report, records: impl Fn(&str) -> Vec<PartRecord>) -
         report.claims_count,
         report.took_ms as f64 / 1000.0,
         report.lambda_ms,
-        report.epsilon_ms
+        report.epsilon_ms,
+        report.host.max_lag_ms
     );
     totals(&mut out, report);
     for remark in REMARKS {

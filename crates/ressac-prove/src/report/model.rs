@@ -47,6 +47,9 @@ pub struct Report {
 pub struct Host {
     /// Cores.
     pub cores: usize,
+    /// The largest lag in any case, ms: how late it came round to its work.
+    #[serde(default)]
+    pub max_lag_ms: f64,
 }
 
 /// Verdicts counted.
@@ -107,6 +110,7 @@ impl Report {
             seed: options.seed,
             host: Host {
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
+                max_lag_ms: cases.iter().map(|c| c.lag_ms).fold(0.0, f64::max),
             },
             lambda_ms: setup.lambda_ms,
             epsilon_ms: setup.epsilon_ms,

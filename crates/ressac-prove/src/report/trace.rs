@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::plan::Pace;
 use crate::record::{Arrival, PartRecord};
 
 /// The most attempts told.
@@ -28,6 +29,7 @@ pub(crate) fn trace(record: &PartRecord) -> String {
             at(start, zero)
         );
         let mut last: Option<&Arrival> = None;
+        let mut retry = 0;
         for a in record
             .arrivals
             .iter()
@@ -38,7 +40,10 @@ pub(crate) fn trace(record: &PartRecord) -> String {
                 let _ = writeln!(out, "(more in journal.ndjson)");
                 return out;
             }
-            gap(&mut out, last, a);
+            if let Some(before) = last {
+                gap(&mut out, before, a, &record.plan.pace, retry);
+                retry += 1;
+            }
             attempt(&mut out, a, zero);
             last = Some(a);
         }
@@ -80,10 +85,22 @@ fn at(t: u64, zero: u64) -> String {
     format!("{:.1} ms", (t as f64 - zero as f64) / 1e6)
 }
 
-fn gap(out: &mut String, last: Option<&Arrival>, a: &Arrival) {
-    if let Some(end) = last.and_then(Arrival::end_early) {
-        let _ = writeln!(out, "             gap {}", at(a.t_first, end));
+/// The gap before an attempt, and what was allowed: the hint's floor, or the client's own band.
+fn gap(out: &mut String, before: &Arrival, a: &Arrival, pace: &Pace, retry: u32) {
+    let Some(end) = before.end_early() else {
+        return;
+    };
+    let _ = write!(out, "             gap {}", at(a.t_first, end));
+    match (before.retry_at, pace.hi(retry)) {
+        (Some(named), _) => {
+            let _ = write!(out, " (the hint: not before {})", at(named, end));
+        }
+        (None, Some(hi)) => {
+            let _ = write!(out, " (allowed: {:.0} to {hi:.0} ms)", pace.lo(retry));
+        }
+        (None, None) => {}
     }
+    out.push('\n');
 }
 
 fn attempt(out: &mut String, a: &Arrival, zero: u64) {
