@@ -178,8 +178,12 @@ impl Shared {
         if fault.needs_upstream() && self.upstream.is_none() {
             return Err("do: `pass` needs an upstream; start the mock with --upstream".to_owned());
         }
-        let now = self.clock.now();
-        self.core().faults.add(fault, now)
+        let (now, early) = (self.clock.now(), fault.is_early());
+        let id = self.core().faults.add(fault, now)?;
+        if early {
+            self.shrink_buffers();
+        }
+        Ok(id)
     }
 
     /// Ends connections; how many.
@@ -194,6 +198,11 @@ impl Shared {
             listener.is_none_or(|l| l == c.listener.as_ref()) && !(idle_only && c.busy())
         });
         named.map(|c| c.ask(cut)).count()
+    }
+
+    /// Connections accepted from now on have a small receive buffer.
+    pub(crate) fn shrink_buffers(&self) {
+        self.listeners().iter().for_each(|s| s.shrink_buffer());
     }
 
     /// The listeners, once they are open.
@@ -276,9 +285,9 @@ impl Shared {
         self.cancel(core);
         for slot in self.listeners() {
             slot.set_down(None);
-            if early {
-                slot.shrink_buffer();
-            }
+        }
+        if early {
+            self.shrink_buffers();
         }
         self.clocks_moved.send_replace(());
     }

@@ -32,7 +32,7 @@ pub(crate) const MAX_TIMES: u64 = 1_000_000_000;
 /// | `chunked` `nolast` `badchunk` `until-close` | how the body is framed, and broken |
 /// | `interim=103` | a 1xx head first; `fin@interim` and `rst@interim` end after it |
 /// | `garbage=N` | N seeded bytes instead of a reply, then FIN |
-/// | `early` | the reply after the request's head; the body is left unread for 300 ms |
+/// | `early` | the reply after the request's head; the body is unread for 300 ms, then read slowly |
 /// | `expect=V` | to `Expect: 100-continue`: `auto`, `late:T`, `never`, `417`, `final` |
 /// | `fin@P` `rst@P` | the connection ends at `head`, `req`, `interim`, `hdr`, `body+N` or `end` |
 /// | `close` `quiet-close` | whole reply, with or without `Connection: close`, then FIN |
