@@ -9,21 +9,23 @@ use tokio::time::Instant;
 
 use crate::config::{ClientConfig, ConfigError};
 use crate::connect::Dialler;
-use crate::exchange::{Answer, Connection};
-use crate::failure::{Failure, FailureKind, Sent};
+use crate::failure::Failure;
 use crate::pool::Pool;
 use crate::reply::Reply;
-use crate::target::{Origin, Prepared};
+use crate::shared::Shared;
 use crate::tls;
 
 /// The longest time limit of an attempt: a day. A clock cannot count to any `Duration`.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An HTTP/1.1 client that makes one attempt and says what it knows about it. It follows no
-/// redirect, reads no proxy variable, keeps no cookie, and retries nothing that was sent.
+/// An HTTP client that makes one attempt and says what it knows about it. It follows no redirect,
+/// reads no proxy variable, keeps no cookie, and retries nothing that was sent (but for an
+/// expectation that was refused: [`ExpectContinue`](crate::ExpectContinue)).
 ///
-/// A clone shares the connections. Dropping the future of [`send`](Self::send) closes the
-/// connection it used.
+/// It speaks HTTP/1.1, and HTTP/2 where a partner chooses it in the TLS handshake; see
+/// [`Version`](crate::Version) for more or less of it. A clone shares the connections. Dropping
+/// the future of [`send`](Self::send) resets its stream over HTTP/2, and closes the connection it
+/// used over HTTP/1.1.
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,10 +53,13 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-struct Inner {
-    config: ClientConfig,
-    dialler: Dialler,
-    pool: Arc<Pool>,
+pub(crate) struct Inner {
+    pub(crate) config: ClientConfig,
+    pub(crate) dialler: Dialler,
+    /// Connections of HTTP/1.1 that wait for their next request.
+    pub(crate) pool: Arc<Pool>,
+    /// Connections of HTTP/2.
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Client {
@@ -70,15 +75,21 @@ impl Client {
         config.check()?;
         let dialler = Dialler {
             policy: config.address_policy.clone(),
-            tls: tls::connector(&config.tls)?,
+            tls: tls::connector(&config.tls, config.version)?,
+            version: config.version,
             resolver: Arc::default(),
         };
         let pool = Arc::new(Pool::new(config.idle_timeout, config.max_idle_per_host));
+        let shared_for = match config.max_idle_per_host {
+            0 => Duration::ZERO,
+            _ => config.idle_timeout,
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 dialler,
                 pool,
+                shared: Arc::new(Shared::new(shared_for)),
             }),
         })
     }
@@ -95,9 +106,11 @@ impl Client {
     /// failure here.
     pub async fn send(&self, request: Request<Bytes>, timeout: Duration) -> Result<Reply, Failure> {
         let start = Instant::now();
-        let mut outcome = self
-            .attempt(request, start, start + timeout.min(LONGEST))
-            .await;
+        let deadline = start + timeout.min(LONGEST);
+        let mut outcome = self.inner.attempt(request, deadline).await;
+        if let Ok(reply) = &mut outcome {
+            reply.elapsed = start.elapsed();
+        }
         if let Err(failure) = &mut outcome {
             failure.elapsed = start.elapsed();
             tracing::debug!(
@@ -109,112 +122,6 @@ impl Client {
         }
         outcome
     }
-
-    async fn attempt(
-        &self,
-        request: Request<Bytes>,
-        start: Instant,
-        deadline: Instant,
-    ) -> Result<Reply, Failure> {
-        let Prepared { origin, request } = Prepared::new(request)
-            .map_err(|error| Failure::not_sent(FailureKind::Invalid, error.to_string()))?;
-        let pooled = self.inner.pool.take(&origin);
-        self.send_over(pooled, &origin, request, deadline)
-            .await
-            .map(|reply| reply.since(start))
-    }
-
-    /// Sends over the pooled connection, and over a fresh one where there is none or it had died.
-    async fn send_over(
-        &self,
-        pooled: Option<Connection>,
-        origin: &Origin,
-        request: Request<Bytes>,
-        deadline: Instant,
-    ) -> Result<Reply, Failure> {
-        if let Some(pooled) = pooled {
-            match self
-                .exchange(origin, pooled, request.clone(), deadline)
-                .await
-            {
-                Err(failure) if was_dead(&failure) => {
-                    tracing::debug!(%origin, "a pooled connection had died, nothing was sent");
-                }
-                Ok(reply) => {
-                    return Ok(Reply {
-                        reused_connection: true,
-                        ..reply
-                    });
-                }
-                Err(failure) => {
-                    if matches!(failure.kind, FailureKind::Reset | FailureKind::Eof) {
-                        // Those beside it are as old, and each would cost a retry to find out.
-                        self.inner.pool.forget(origin);
-                    }
-                    return Err(failure);
-                }
-            }
-        }
-        let fresh = self.open(origin, deadline).await?;
-        self.exchange(origin, fresh, request, deadline).await
-    }
-
-    async fn open(&self, origin: &Origin, deadline: Instant) -> Result<Connection, Failure> {
-        let Inner {
-            config, dialler, ..
-        } = &*self.inner;
-        let limit = Instant::now() + config.connect_timeout.min(LONGEST);
-        let dialled = dialler.connect(origin, deadline.min(limit)).await?;
-        Connection::open(dialled, config.max_response_head).await
-    }
-
-    async fn exchange(
-        &self,
-        origin: &Origin,
-        connection: Connection,
-        request: Request<Bytes>,
-        deadline: Instant,
-    ) -> Result<Reply, Failure> {
-        let remote = connection.remote;
-        let max_body = self.inner.config.max_response_body;
-        let answer = connection.exchange(request, max_body, deadline).await?;
-        let Answer {
-            status,
-            headers,
-            body,
-            body_limit_hit,
-            sent_at,
-            replied_at,
-            reusable,
-        } = answer;
-        if let Some(connection) = reusable {
-            self.inner.pool.put(origin, connection);
-        }
-        Ok(Reply {
-            status,
-            headers,
-            body,
-            body_limit_hit,
-            reused_connection: false,
-            elapsed: Duration::ZERO,
-            sent_at,
-            replied_at,
-            remote,
-        })
-    }
-}
-
-impl Reply {
-    fn since(mut self, start: Instant) -> Self {
-        self.elapsed = start.elapsed();
-        self
-    }
-}
-
-/// A failure that says nothing about the partner as it is now: the connection was dead, and not
-/// a byte went out.
-fn was_dead(failure: &Failure) -> bool {
-    failure.sent == Sent::NotSent && failure.kind != FailureKind::Timeout
 }
 
 #[cfg(test)]
@@ -224,6 +131,17 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::attempt::Line;
+    use crate::failure::{FailureKind, Sent};
+    use crate::http1;
+    use crate::target::{Origin, Prepared};
+
+    async fn fresh(client: &Client, origin: &Origin, deadline: Instant) -> http1::Connection {
+        match client.inner.open(origin, deadline).await.unwrap() {
+            Line::Own(own) => own,
+            Line::Shared(_) => panic!("cleartext is HTTP/1.1"),
+        }
+    }
 
     /// VR-6: the connection passed every check and died before the request was on it.
     #[tokio::test]
@@ -235,7 +153,7 @@ mod tests {
         let client = Client::new(ClientConfig::default()).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
 
-        let dying = client.open(&prepared.origin, deadline).await.unwrap();
+        let dying = fresh(&client, &prepared.origin, deadline).await;
         drop(listener.accept().await.unwrap());
         dying.ended().await;
 
@@ -252,7 +170,8 @@ mod tests {
         });
         let Prepared { origin, request } = prepared;
         let reply = client
-            .send_over(Some(dying), &origin, request, deadline)
+            .inner
+            .send_over(Some(Line::Own(dying)), &origin, request, deadline)
             .await
             .unwrap();
         assert_eq!(reply.status, 204);
@@ -271,7 +190,7 @@ mod tests {
         let origin = Prepared::new(request.clone()).unwrap().origin;
         let mut sockets = Vec::new();
         for _ in 0..4 {
-            let connection = client.open(&origin, deadline).await.unwrap();
+            let connection = fresh(&client, &origin, deadline).await;
             client.inner.pool.put(&origin, connection);
             sockets.push(listener.accept().await.unwrap().0);
         }
@@ -309,11 +228,12 @@ mod tests {
         let client = Client::new(ClientConfig::default()).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
 
-        let fresh = client.open(&origin, deadline).await.unwrap();
+        let dying = fresh(&client, &origin, deadline).await;
         drop(listener.accept().await.unwrap());
-        fresh.ended().await;
+        dying.ended().await;
         let failure = client
-            .exchange(&origin, fresh, request, deadline)
+            .inner
+            .exchange(&origin, Line::Own(dying), request, deadline)
             .await
             .unwrap_err();
         assert_eq!(

@@ -35,18 +35,61 @@ pub struct ClientConfig {
     /// How long an unused connection is kept. Default 4 s, below the 5 s after which many servers
     /// close theirs (Node's default), so that a request rarely meets a closing connection.
     pub idle_timeout: Duration,
-    /// Unused connections kept for each origin. Default 8; 0 keeps none.
+    /// Unused HTTP/1.1 connections kept for each origin. Default 8; 0 keeps none, and no HTTP/2
+    /// connection is then shared either.
     pub max_idle_per_host: usize,
     /// Bytes of a reply's body that are kept. Default 1 MiB. What comes after is not kept, and
     /// [`Reply::body_limit_hit`](crate::Reply::body_limit_hit) says so.
     pub max_response_body: usize,
     /// Bytes of a reply's status line and headers. Default 64 KiB, at least 8 KiB. (The parser
-    /// takes at most 100 header lines besides.)
+    /// takes at most 100 header lines besides; over HTTP/2 each header counts 32 bytes more.)
     pub max_response_head: usize,
     /// Which addresses may be connected to. Default: any.
     pub address_policy: AddressPolicy,
     /// Whom to trust, and who we are.
     pub tls: TlsConfig,
+    /// Which versions of HTTP are spoken. Default: [`Version::Auto`].
+    pub version: Version,
+    /// What becomes of a request with `Expect: 100-continue`.
+    pub expect: ExpectContinue,
+}
+
+/// Which versions of HTTP a client speaks.
+///
+/// The requests to one origin share an HTTP/2 connection; over HTTP/1.1 each has its own.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Version {
+    /// `http` is HTTP/1.1. `https` is what the partner chooses by ALPN: HTTP/2, else HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1 and nothing else.
+    Http1,
+    /// HTTP/2 and nothing else: over `https` the only offer, over `http` by prior knowledge
+    /// (RFC 9113 §3.3). A partner that speaks no HTTP/2 there is not reached.
+    Http2,
+}
+
+/// What becomes of a request whose caller set `Expect: 100-continue` (RFC 9110 §10.1.1). Without
+/// a body there is nothing to wait for, and the header is left out.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpectContinue {
+    /// How long the body waits for the 100 that asks for it; then it goes out unasked. Many
+    /// servers never send one. Default 1 s.
+    pub wait: Duration,
+    /// Whether a 417 sends the request once more, without the expectation and within the same
+    /// attempt: a server that knows no expectation has refused the header, not the request.
+    /// Default: yes.
+    pub resend_on_417: bool,
+}
+
+impl Default for ExpectContinue {
+    fn default() -> Self {
+        Self {
+            wait: Duration::from_secs(1),
+            resend_on_417: true,
+        }
+    }
 }
 
 impl ClientConfig {
@@ -77,6 +120,8 @@ impl Default for ClientConfig {
             max_response_head: 64 * 1024,
             address_policy: AddressPolicy::Any,
             tls: TlsConfig::default(),
+            version: Version::Auto,
+            expect: ExpectContinue::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use crate::address::AddressPolicy;
+use crate::config::Version;
 use crate::failure::{Failure, FailureKind};
 use crate::resolve::Resolver;
 use crate::target::{Host, Origin};
@@ -29,6 +30,8 @@ pub(crate) struct Dialled {
     pub(crate) transport: Transport,
     pub(crate) wire: Wire,
     pub(crate) remote: SocketAddr,
+    /// Whether HTTP/2 is spoken on it.
+    pub(crate) http2: bool,
 }
 
 /// How connections are made.
@@ -36,6 +39,7 @@ pub(crate) struct Dialled {
 pub(crate) struct Dialler {
     pub(crate) policy: AddressPolicy,
     pub(crate) tls: Connector,
+    pub(crate) version: Version,
     pub(crate) resolver: Arc<Resolver>,
 }
 
@@ -69,6 +73,7 @@ impl Dialler {
                 transport: Transport::Plain(wire.clone()),
                 wire,
                 remote,
+                http2: self.version == Version::Http2,
             });
         }
         let shaken = timeout_at(deadline, handshake(origin, &self.tls, wire.clone())).await;
@@ -76,10 +81,16 @@ impl Dialler {
             Ok(done) => done.map_err(|failure| failure.at(remote))?,
             Err(_) => return Err(too_slow(origin, "TLS handshake").at(remote)),
         };
+        let http2 = transport.protocol() == Some(tls::HTTP2);
+        if self.version == Version::Http2 && !http2 {
+            let message = format!("{origin} did not choose HTTP/2 in the TLS handshake");
+            return Err(Failure::not_sent(FailureKind::Tls, message).at(remote));
+        }
         Ok(Dialled {
             transport,
             wire,
             remote,
+            http2,
         })
     }
 
@@ -208,7 +219,7 @@ fn dial_failure(origin: &Origin, error: &io::Error) -> Failure {
     Failure::not_sent(kind, format!("no connection to {origin}: {error}"))
 }
 
-fn too_slow(origin: &Origin, what: &str) -> Failure {
+pub(crate) fn too_slow(origin: &Origin, what: &str) -> Failure {
     Failure::not_sent(
         FailureKind::ConnectTimeout,
         format!("no {what} to {origin} in time"),

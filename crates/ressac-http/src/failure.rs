@@ -50,11 +50,14 @@ pub enum FailureKind {
     Eof,
     /// The URL, a header, or what TLS needs on this machine is not usable; nothing was tried.
     Invalid,
-    /// What came back is no HTTP/1.1 reply, or its head is over the limit.
+    /// What came back is no HTTP reply, or its head is over the limit.
     Malformed,
     /// The connection was refused.
     Refused,
-    /// The connection was reset, or broke in another way, before the reply.
+    /// Over HTTP/2 the partner said that it did not process the request: REFUSED_STREAM, or a
+    /// GOAWAY whose last stream lies below the request's (RFC 9113 §8.7).
+    RefusedStream,
+    /// The connection or the stream was reset, or broke in another way, before the reply.
     Reset,
     /// The attempt's time was over: before the reply, or within its body.
     Timeout,
@@ -78,6 +81,7 @@ impl FailureKind {
             Self::Invalid => "invalid",
             Self::Malformed => "malformed",
             Self::Refused => "refused",
+            Self::RefusedStream => "refused_stream",
             Self::Reset => "reset",
             Self::Timeout => "timeout",
             Self::Tls => "tls",
@@ -104,7 +108,8 @@ pub struct Failure {
     /// What is known about the request.
     pub sent: Sent,
     /// Bytes given to the socket since the request was handed over, TLS framing included. That
-    /// they were given to the socket does not mean that the partner saw them.
+    /// they were given to the socket does not mean that the partner saw them. Over HTTP/2 those of
+    /// the requests beside it count too.
     pub bytes_written: u64,
     /// What happened, for people.
     pub message: String,

@@ -9,7 +9,8 @@
 //! | name not resolved, refused, no connection in time, TLS handshake cut | [`Sent::NotSent`] |
 //! | the connection died before a byte of the request was written | [`Sent::NotSent`] |
 //! | the partner refused our certificate | [`Sent::NotProcessed`] |
-//! | end, reset or silence after bytes were written | [`Sent::MaybeProcessed`] |
+//! | HTTP/2 REFUSED_STREAM, or a GOAWAY whose last stream lies below ours | [`Sent::NotProcessed`] |
+//! | end, reset or silence after bytes were written; any other RST_STREAM; a GOAWAY that covers us | [`Sent::MaybeProcessed`] |
 //! | the reply's head came, its body is not whole | [`Sent::ProcessedInPart`] |
 //!
 //! What is not proven is *maybe*. In particular a connection that ends without a reply proves
@@ -19,24 +20,33 @@
 //! Everything a partner controls has a limit: [`ClientConfig`].
 
 mod address;
+mod answer;
+mod attempt;
 mod cidr;
 mod client;
 mod config;
 mod connect;
-mod exchange;
+mod expect;
 mod failure;
+mod http1;
+mod http2;
 mod outcome;
 mod pool;
 mod reply;
 mod resolve;
+mod shared;
+mod stream;
 mod target;
 mod tls;
+mod verdict;
 mod wire;
 
 pub use address::AddressPolicy;
 pub use cidr::{Cidr, CidrError};
 pub use client::Client;
-pub use config::{ClientCertificate, ClientConfig, ConfigError, TlsConfig};
+pub use config::{
+    ClientCertificate, ClientConfig, ConfigError, ExpectContinue, TlsConfig, Version,
+};
 pub use failure::{Failure, FailureKind, ReplyHead, Sent};
 pub use reply::Reply;
 pub use target::{InvalidRequest, parse_header, parse_url};

@@ -72,6 +72,7 @@ fn outcome_kind(kind: FailureKind) -> OutcomeKind {
         FailureKind::Dns => OutcomeKind::Dns,
         FailureKind::Eof | FailureKind::Malformed => OutcomeKind::Eof,
         FailureKind::Refused | FailureKind::Unreachable => OutcomeKind::Refused,
+        FailureKind::RefusedStream => OutcomeKind::RefusedStream,
         FailureKind::Reset => OutcomeKind::Reset,
         FailureKind::Timeout => OutcomeKind::Timeout,
         FailureKind::Tls => OutcomeKind::Tls,
@@ -246,6 +247,12 @@ mod tests {
             (F::Eof, Sent::MaybeProcessed, O::Eof, None),
             (F::Malformed, Sent::MaybeProcessed, O::Eof, None),
             (F::Reset, Sent::MaybeProcessed, O::Reset, None),
+            (
+                F::RefusedStream,
+                Sent::NotProcessed,
+                O::RefusedStream,
+                Some(Processed::No),
+            ),
             (F::Timeout, Sent::MaybeProcessed, O::Timeout, None),
             (
                 F::Timeout,

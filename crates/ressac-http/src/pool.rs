@@ -1,4 +1,4 @@
-//! Connections that wait for their next request.
+//! HTTP/1.1 connections that wait for their next request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::exchange::Connection;
+use crate::http1::Connection;
 use crate::target::Origin;
 
 /// Unused connections over all origins: each is an open file.

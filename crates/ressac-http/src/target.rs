@@ -11,6 +11,8 @@ use http::header::{
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri, Version};
 
+use crate::expect;
+
 /// A request that cannot be sent as it is. The text never repeats a URL or a header's value.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -181,6 +183,10 @@ impl Prepared {
             return Err(invalid("the Host header contradicts the URL; leave it out"));
         }
         parts.headers.insert(HOST, host);
+        if body.is_empty() {
+            // There is nothing to wait for (RFC 9110 §10.1.1).
+            parts.headers.remove(EXPECT);
+        }
         let expects_body = matches!(parts.method, Method::POST | Method::PUT | Method::PATCH);
         if !body.is_empty() || expects_body {
             parts
@@ -200,12 +206,18 @@ impl Prepared {
 /// The headers that frame the message or steer the connection are the client's own: a caller's
 /// would let one request become two on the partner's side, or promise what is not kept.
 fn check_headers(headers: &HeaderMap, length: usize) -> Result<(), InvalidRequest> {
-    for name in [TRANSFER_ENCODING, UPGRADE, EXPECT, TE, TRAILER] {
+    for name in [TRANSFER_ENCODING, UPGRADE, TE, TRAILER] {
         if headers.contains_key(&name) {
             return Err(invalid(format!(
                 "header {name} is the client's to set; leave it out"
             )));
         }
+    }
+    let known = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(expect::CONTINUE);
+    if !headers.get_all(EXPECT).iter().all(known) {
+        return Err(invalid(
+            "header expect may say no more than \"100-continue\"",
+        ));
     }
     let close = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"close");
     if !headers.get_all(CONNECTION).iter().all(close) {
@@ -301,7 +313,8 @@ mod tests {
         assert!(send("transfer-encoding", "chunked").is_err());
         assert!(send("content-length", "4").is_err());
         assert!(send("content-length", "3").is_ok());
-        assert!(send("expect", "100-continue").is_err());
+        assert!(send("expect", "200-ok").is_err());
+        assert!(send("expect", "100-continue").is_ok());
         assert!(send("upgrade", "websocket").is_err());
         assert!(send("connection", "x-private").is_err());
         assert!(send("connection", "close").is_ok());

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{AlertDescription, ClientConfig, ConfigBuilder, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-use crate::config::{ClientCertificate, ConfigError, TlsConfig};
+use crate::config::{ClientCertificate, ConfigError, TlsConfig, Version};
 use crate::failure::FailureKind;
 use crate::target::Host;
 
@@ -18,7 +18,11 @@ use crate::target::Host;
 /// must not fail for want of certificates.
 pub(crate) type Connector = Result<Arc<ClientConfig>, String>;
 
-pub(crate) fn connector(config: &TlsConfig) -> Result<Connector, ConfigError> {
+const HTTP1: &[u8] = b"http/1.1";
+/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.1).
+pub(crate) const HTTP2: &[u8] = b"h2";
+
+pub(crate) fn connector(config: &TlsConfig, version: Version) -> Result<Connector, ConfigError> {
     let extra = certificates(&config.extra_ca_pem, "extra_ca_pem")?;
     if !config.platform_roots && extra.is_empty() {
         return Err(ConfigError::new(
@@ -33,7 +37,11 @@ pub(crate) fn connector(config: &TlsConfig) -> Result<Connector, ConfigError> {
         None => wants_identity.with_no_client_auth(),
         Some(certificate) => identity(wants_identity, certificate)?,
     };
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    tls.alpn_protocols = match version {
+        Version::Auto => vec![HTTP2.to_vec(), HTTP1.to_vec()],
+        Version::Http1 => vec![HTTP1.to_vec()],
+        Version::Http2 => vec![HTTP2.to_vec()],
+    };
     Ok(Ok(Arc::new(tls)))
 }
 

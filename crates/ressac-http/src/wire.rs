@@ -4,14 +4,17 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+use crate::failure::FailureKind;
+use crate::tls;
 
 /// A TCP socket that counts the bytes it took for sending. A clone is the same socket: one reads
 /// and writes, the other watches.
@@ -22,13 +25,28 @@ use tokio_rustls::client::TlsStream;
 pub(crate) struct Wire {
     socket: Arc<TcpStream>,
     written: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
+    refusal: Arc<OnceLock<FailureKind>>,
+}
+
+/// What the kernel holds of a connection that nobody has asked for yet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unread {
+    /// Nothing, and it is open.
+    Nothing,
+    /// Bytes.
+    Bytes,
+    /// Its end.
+    End,
 }
 
 impl Wire {
     pub(crate) fn new(socket: TcpStream) -> Self {
         Self {
             socket: Arc::new(socket),
-            written: Arc::new(AtomicU64::new(0)),
+            written: Arc::default(),
+            received: Arc::default(),
+            refusal: Arc::default(),
         }
     }
 
@@ -36,13 +54,25 @@ impl Wire {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Whether the connection is open with nothing to read, asked of the kernel itself: the
-    /// runtime may not have heard yet of an end that is already here.
-    pub(crate) fn is_quiet(&self) -> bool {
+    /// Bytes that came in so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Acquire)
+    }
+
+    /// The refusal that TLS ended with, where it did: HTTP/2 passes on no more than its text.
+    pub(crate) fn refusal(&self) -> Option<FailureKind> {
+        self.refusal.get().copied()
+    }
+
+    /// What there is to read, asked of the kernel itself: the runtime may not have heard yet of
+    /// an end that is already here.
+    pub(crate) fn unread(&self) -> Unread {
         let mut byte = [MaybeUninit::uninit()];
         match SockRef::from(&*self.socket).peek(&mut byte) {
-            Ok(_) => false,
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+            Ok(0) => Unread::End,
+            Ok(_) => Unread::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Unread::Nothing,
+            Err(_) => Unread::End,
         }
     }
 
@@ -61,6 +91,7 @@ impl AsyncRead for Wire {
             ready!(self.socket.poll_read_ready(cx))?;
             match self.socket.try_read(buf.initialize_unfilled()) {
                 Ok(read) => {
+                    self.received.fetch_add(read as u64, Ordering::AcqRel);
                     buf.advance(read);
                     return Poll::Ready(Ok(()));
                 }
@@ -118,6 +149,16 @@ pub(crate) enum Transport {
     Tls(Box<TlsStream<Wire>>),
 }
 
+impl Transport {
+    /// The protocol that was agreed on by ALPN.
+    pub(crate) fn protocol(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
+    }
+}
+
 impl AsyncRead for Transport {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -126,7 +167,16 @@ impl AsyncRead for Transport {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(wire) => Pin::new(wire).poll_read(cx, buf),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tls(stream) => {
+                let read = ready!(Pin::new(&mut **stream).poll_read(cx, buf));
+                if let Err(error) = &read
+                    && let Some(kind) = tls::refusal(error)
+                {
+                    // The first one counts.
+                    let _ = stream.get_ref().0.refusal.set(kind);
+                }
+                Poll::Ready(read)
+            }
         }
     }
 }

@@ -105,6 +105,20 @@ where
     F: Fn(usize, TlsStream<TcpStream>) -> S + Clone + Send + Sync + 'static,
     S: Future<Output = ()> + Send + 'static,
 {
+    tls_partner_speaking(&[], leaf, asks, serve).await
+}
+
+/// The same, with these protocols to choose from by ALPN.
+pub async fn tls_partner_speaking<F, S>(
+    protocols: &[&str],
+    leaf: Leaf,
+    asks: Option<&Authority>,
+    serve: F,
+) -> Partner
+where
+    F: Fn(usize, TlsStream<TcpStream>) -> S + Clone + Send + Sync + 'static,
+    S: Future<Output = ()> + Send + 'static,
+{
     let provider = Arc::new(default_provider());
     let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -119,7 +133,12 @@ where
     };
     let chain = vec![CertificateDer::from_pem_slice(leaf.pem.as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes()).unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(builder.with_single_cert(chain, key).unwrap()));
+    let mut config = builder.with_single_cert(chain, key).unwrap();
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().into())
+        .collect();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
     Partner::new(move |number, socket| {
         let (acceptor, serve) = (acceptor.clone(), serve.clone());
         async move {

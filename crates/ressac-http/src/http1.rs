@@ -1,26 +1,27 @@
 //! One request and its reply over one HTTP/1.1 connection.
 //!
-//! Here it is decided what a failure proves. HTTP/2 will stand beside this module, with the two
-//! answers that HTTP/1.1 does not have: REFUSED_STREAM and GOAWAY.
+//! Here it is decided what a failure proves. HTTP/2 stands beside this module.
 
 use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Request, StatusCode, response};
-use http_body_util::{BodyExt, Full};
+use bytes::Bytes;
+use http::{Request, StatusCode, response};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::answer::{self, Answer, Kept};
 use crate::connect::Dialled;
-use crate::failure::{Failure, FailureKind, ReplyHead, Sent};
+use crate::expect::{Gate, Held};
+use crate::failure::{Failure, FailureKind, Sent};
 use crate::tls;
-use crate::wire::Wire;
+use crate::wire::{Unread, Wire};
 
 /// Bytes of an over-long body that are read to save the connection, and the time for it.
 const DRAIN_BYTES: usize = 64 * 1024;
@@ -33,25 +34,12 @@ const READY_TIME: Duration = Duration::from_millis(20);
 /// A connection and the task that drives it. Dropping it closes the socket.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<Held>,
     driver: JoinHandle<()>,
     wire: Wire,
     pub(crate) remote: SocketAddr,
     /// Whether a reply came over it: a TLS alert is then no longer one of the handshake.
     answered: bool,
-}
-
-/// A reply that was read as far as it will be.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    pub(crate) body_limit_hit: bool,
-    pub(crate) sent_at: SystemTime,
-    pub(crate) replied_at: SystemTime,
-    /// The connection, where another request may follow.
-    pub(crate) reusable: Option<Connection>,
 }
 
 impl Connection {
@@ -60,6 +48,7 @@ impl Connection {
             transport,
             wire,
             remote,
+            ..
         } = dialled;
         let (sender, connection) = Builder::new()
             .max_buf_size(max_head)
@@ -82,7 +71,7 @@ impl Connection {
 
     /// Whether a request may be tried: open, ready, and nothing unread.
     pub(crate) fn is_idle(&self) -> bool {
-        self.sender.is_ready() && self.wire.is_quiet()
+        self.sender.is_ready() && self.wire.unread() == Unread::Nothing
     }
 
     /// Waits for the end of the connection.
@@ -93,20 +82,23 @@ impl Connection {
         }
     }
 
-    /// Sends the request and reads the reply, both before `deadline`.
+    /// Sends the request and reads the reply, both before `deadline`; a body with an expectation
+    /// waits for its 100 at most `wait`. With the reply comes the connection, where another
+    /// request may follow.
     pub(crate) async fn exchange(
         mut self,
         request: Request<Bytes>,
         max_body: usize,
+        wait: Duration,
         deadline: Instant,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<(Answer, Option<Self>), Failure> {
         let before = self.wire.written();
         // A timer may be late by its tick; nothing may begin when the time is over.
         if Instant::now() >= deadline {
             return Err(self.timed_out(before).await);
         }
         let sent_at = SystemTime::now();
-        let sending = self.sender.try_send_request(request.map(Full::new));
+        let sending = self.sender.try_send_request(held(request, wait));
         let response = match timeout_at(deadline, sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(mut failed)) => {
@@ -134,15 +126,15 @@ impl Connection {
                 return Err(self.cut(FailureKind::Timeout, message, head, before).await);
             }
         };
-        Ok(Answer {
+        let answer = Answer {
             status: head.status,
             headers: head.headers,
             body: read.body,
-            body_limit_hit: read.limit_hit,
+            body_limit_hit: read.rest.is_some(),
             sent_at,
             replied_at,
-            reusable: self.settle(read.rest).await,
-        })
+        };
+        Ok((answer, self.settle(read.rest).await))
     }
 
     /// The connection again, if the reply is read to its end and the partner keeps it open.
@@ -180,13 +172,7 @@ impl Connection {
         head: response::Parts,
         before: u64,
     ) -> Failure {
-        let mut failure = self.failed(kind, message, before).await;
-        failure.sent = Sent::ProcessedInPart;
-        failure.reply = Some(Box::new(ReplyHead {
-            status: head.status,
-            headers: head.headers,
-        }));
-        failure
+        answer::cut(self.failed(kind, message, before).await, head)
     }
 
     /// Closes the connection, then counts: a count taken before could grow behind our back.
@@ -211,34 +197,42 @@ impl Drop for Connection {
     }
 }
 
+/// The request as hyper takes it, its body behind a gate where it expects a 100.
+fn held(request: Request<Bytes>, wait: Duration) -> Request<Held> {
+    let gate = Gate::of(request.headers(), wait);
+    let mut request = request.map(|body| Held::new(body, gate.clone()));
+    if let Some(gate) = gate {
+        hyper::ext::on_informational(&mut request, move |interim| {
+            if interim.status() == StatusCode::CONTINUE {
+                gate.open();
+            }
+        });
+    }
+    request
+}
+
 #[derive(Debug)]
 struct Read {
     body: Bytes,
-    limit_hit: bool,
     /// What is left of the body after the limit.
     rest: Option<Incoming>,
 }
 
 async fn read(mut body: Incoming, limit: usize) -> Result<Read, hyper::Error> {
-    let mut kept = BytesMut::new();
+    let mut kept = Kept::new(limit);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else {
             continue;
         };
-        let room = limit - kept.len();
-        if data.len() > room {
-            kept.extend_from_slice(&data[..room]);
+        if !kept.add(&data) {
             return Ok(Read {
                 body: kept.freeze(),
-                limit_hit: true,
                 rest: Some(body),
             });
         }
-        kept.extend_from_slice(&data);
     }
     Ok(Read {
         body: kept.freeze(),
-        limit_hit: false,
         rest: None,
     })
 }
