@@ -80,7 +80,12 @@ fn holds(
         "amplification" => load::amplification(views, rule),
         "breaker_opens" => load::breaker_opens(views, rule),
         "breaker_probes" => load::breaker_probes(views, rule),
-        "recovers" => vec![load::recovers(views, rule, number(0).unwrap_or(0.0))],
+        "recovers" => vec![load::recovers(
+            views,
+            rule,
+            number(0).unwrap_or(0.0),
+            number(1).unwrap_or(10_000.0),
+        )],
         "filled" => vec![filled(views, rule)],
         // On each of them.
         _ => {

@@ -212,8 +212,8 @@ pub(super) fn breaker_probes(views: &[OpView<'_>], rule: &Rule) -> Vec<Finding> 
     out
 }
 
-/// Operations succeed again within 10 s of this moment (ms after the first start).
-pub(super) fn recovers(views: &[OpView<'_>], rule: &Rule, from_ms: f64) -> Finding {
+/// Operations succeed again so soon after this moment (ms after the first start).
+pub(super) fn recovers(views: &[OpView<'_>], rule: &Rule, from_ms: f64, within_ms: f64) -> Finding {
     let Some(begun) = views.iter().filter_map(|v| v.start).min() else {
         return finding(rule, Outcome::Unknown, "starts", "none".into());
     };
@@ -233,8 +233,8 @@ pub(super) fn recovers(views: &[OpView<'_>], rule: &Rule, from_ms: f64) -> Findi
     };
     finding(
         rule,
-        by(good <= end + 10e9),
-        "success within 10 s of the end of the outage",
+        by(good <= end + within_ms * 1e6),
+        &format!("success within {} of the end of the outage", ms(within_ms)),
         seen,
     )
 }
