@@ -443,3 +443,29 @@ fn a_silence_that_the_end_of_the_offers_cuts_short_proves_nothing() {
     let (judged, why) = verdict(case, &all, Level::Must, false);
     assert_eq!(judged, Verdict::Inconclusive, "{why}");
 }
+
+/// H01 with waits of the claimed sizes, each made longer by the same delay.
+fn growth(delay: f64, lag_ms: f64) -> (Verdict, String) {
+    let case = find_case("H01").unwrap();
+    let mut all = records(case);
+    let r = &mut all[0];
+    r.lag_ms = lag_ms;
+    for op in 0..r.plan.ops.len() {
+        start(r, op);
+        let mut at = 1.0;
+        for wait in [0.0, 25.0, 50.0, 100.0, 200.0] {
+            at += wait + delay + 1.0;
+            attempt(r, op, at, 503);
+        }
+        end(r, op, at + 2.0, false, 503);
+    }
+    verdict(case, &all, Level::Should, false)
+}
+
+#[test]
+fn delays_of_this_machine_do_not_make_waits_alike() {
+    assert_eq!(growth(0.0, 0.0).0, Verdict::Pass);
+    let (judged, why) = growth(300.0, 300.0);
+    assert_eq!(judged, Verdict::Inconclusive, "{why}");
+    assert_eq!(growth(300.0, 0.0).0, Verdict::Warn);
+}
