@@ -26,27 +26,40 @@ pub(crate) struct Journal {
     /// Where an open connection stands in its ring.
     open: HashMap<u64, u64>,
     bytes: usize,
-    max_entries: usize,
 }
 
 /// Entries by their place, which rises by one and is never used again.
 #[derive(Debug)]
 struct Ring<T> {
     list: VecDeque<T>,
+    /// The most it holds, at least 1.
+    max: usize,
     first: u64,
     dropped: u64,
 }
 
 impl<T> Ring<T> {
-    fn new() -> Self {
+    fn new(max: usize) -> Self {
         Self {
             list: VecDeque::new(),
+            max,
             first: 1,
             dropped: 0,
         }
     }
 
+    fn is_full(&self) -> bool {
+        self.list.len() >= self.max
+    }
+
+    /// Adds to a ring that is not full.
     fn push(&mut self, one: T) -> u64 {
+        if self.list.len() == self.list.capacity() {
+            // Doubling goes past the limit, and a ring comes to touch all it was given.
+            let rest = self.max.saturating_sub(self.list.len());
+            self.list
+                .reserve_exact(self.list.len().clamp(16, rest.max(16)));
+        }
         self.list.push_back(one);
         self.first + self.list.len() as u64 - 1
     }
@@ -80,11 +93,10 @@ impl Journal {
     pub(crate) fn new(max_entries: usize) -> Self {
         Self {
             seq: 0,
-            arrivals: Ring::new(),
-            connections: Ring::new(),
+            arrivals: Ring::new(max_entries.max(1)),
+            connections: Ring::new(max_entries.max(1)),
             open: HashMap::new(),
             bytes: 0,
-            max_entries,
         }
     }
 
@@ -99,6 +111,9 @@ impl Journal {
         entry.seq = self.seq;
         if let Some(conn) = self.connection(entry.conn) {
             conn.requests += 1;
+        }
+        if self.arrivals.is_full() {
+            self.drop_oldest();
         }
         self.bytes += entry.weight();
         let place = self.arrivals.push(entry);
@@ -118,12 +133,16 @@ impl Journal {
     }
 
     fn shrink(&mut self) {
-        while self.arrivals.list.len() > self.max_entries || self.bytes > MAX_BYTES {
-            let Some(old) = self.arrivals.pop() else {
-                return;
-            };
-            self.bytes -= old.weight();
-        }
+        while self.bytes > MAX_BYTES && self.drop_oldest() {}
+    }
+
+    /// `false`: there is none.
+    fn drop_oldest(&mut self) -> bool {
+        let Some(old) = self.arrivals.pop() else {
+            return false;
+        };
+        self.bytes -= old.weight();
+        true
     }
 
     /// Writes a connection down.
@@ -131,13 +150,13 @@ impl Journal {
         self.seq += 1;
         connection.seq = self.seq;
         let number = connection.conn;
-        let place = self.connections.push(connection);
-        self.open.insert(number, place);
-        if self.connections.list.len() > self.max_entries
+        if self.connections.is_full()
             && let Some(old) = self.connections.pop()
         {
             self.open.remove(&old.conn);
         }
+        let place = self.connections.push(connection);
+        self.open.insert(number, place);
     }
 
     /// Fills a connection in; once it has ended, it stays as it is.
@@ -175,5 +194,29 @@ impl Journal {
     /// Connections with a number above `since`, oldest first.
     pub(crate) fn connections(&self, since: u64) -> impl Iterator<Item = &Connection> {
         self.connections.since(since, |c| c.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_is_never_given_more_than_it_may_hold() {
+        for max in [1, 3, 100, 10_000] {
+            let mut ring = Ring::new(max);
+            for i in 0..3 * max {
+                if ring.is_full() {
+                    ring.pop();
+                }
+                ring.push(i);
+            }
+            assert_eq!(ring.list.len(), max);
+            assert!(ring.list.capacity() <= max.max(16), "{max}");
+            assert_eq!(
+                (ring.first, ring.dropped),
+                (2 * max as u64 + 1, 2 * max as u64)
+            );
+        }
     }
 }
