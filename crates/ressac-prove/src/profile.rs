@@ -6,16 +6,35 @@ use crate::case::{Case, Level};
 use crate::claims::Claims;
 use crate::rule::Rule;
 
-/// The case under a profile: whose operations are all POST and safe, they are made so.
+/// The case under a profile: with other parts and needs where the case says so; and whose
+/// operations are all POST and safe, they are made so.
 pub(crate) fn apply<'c>(case: &'c Case, profile: &str) -> Cow<'c, Case> {
-    if !matches!(profile, "otlp" | "webhook-sender") {
+    let change = case.profiles.get(profile);
+    let needs = change.and_then(|c| c.needs.as_ref());
+    let parts = change.map(|c| &c.part).filter(|parts| !parts.is_empty());
+    let posts = matches!(profile, "otlp" | "webhook-sender");
+    if needs.is_none() && parts.is_none() && !posts {
         return Cow::Borrowed(case);
     }
     let mut changed = case.clone();
-    let ops = changed
+    if let Some(needs) = needs {
+        changed.needs.clone_from(needs);
+    }
+    if let Some(parts) = parts {
+        changed.part.clone_from(parts);
+        changed.op.clear();
+    }
+    if posts {
+        all_safe_posts(&mut changed);
+    }
+    Cow::Owned(changed)
+}
+
+fn all_safe_posts(case: &mut Case) {
+    let ops = case
         .op
         .iter_mut()
-        .chain(changed.part.iter_mut().flat_map(|p| &mut p.op));
+        .chain(case.part.iter_mut().flat_map(|p| &mut p.op));
     for op in ops {
         if op.method == "GET" {
             op.method = "POST".to_owned();
@@ -23,7 +42,6 @@ pub(crate) fn apply<'c>(case: &'c Case, profile: &str) -> Cow<'c, Case> {
             op.body = op.body.or(Some(64));
         }
     }
-    Cow::Owned(changed)
 }
 
 /// How binding it is.

@@ -209,7 +209,8 @@ pub struct OutageSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupt {
-    /// `term`, `kill` (and started again), `cancel`.
+    /// `term`, `kill` (and started again), `cancel`, `cut`: a cancel by which the connection to a
+    /// proxy is reset instead of closed.
     pub what: String,
     /// So long after the first reply, ms.
     pub after_ms: u64,
@@ -323,6 +324,12 @@ pub struct ProfileChange {
     pub skip: Option<String>,
     /// Another rule for each operation.
     pub rule: Option<RuleText>,
+    /// Other claims without which it is not run.
+    pub needs: Option<Vec<String>>,
+    /// Other parts, in the place of the case's own.
+    pub part: Vec<Part>,
+    /// Faults of a subject of this profile that must turn it red.
+    pub mutants: Vec<String>,
     /// What it means, for people.
     pub note: String,
 }

@@ -174,7 +174,8 @@ impl Claims {
         }
         match need {
             "key" => c.has_key(),
-            "lines" => self.client.mode == Mode::Lines,
+            // One process for all operations, which a proxy is as well.
+            "lines" => self.client.mode != Mode::Exec,
             "durable" => c.keys.as_ref().is_some_and(|k| k.durable),
             "budget" => c.budget.is_some(),
             "breaker" => c.breaker.is_some(),

@@ -4,6 +4,7 @@ use super::content::{
     after_hint, body_sent, kept_hints, key_given, keys, other_auth, quiet_hint, rising, same,
     shut_by, whole,
 };
+use super::downstream;
 use super::finding::{Answer, Finding, Outcome, ms, plain};
 use super::op::OpView;
 use super::sign;
@@ -284,6 +285,8 @@ fn holds(view: &OpView<'_>, name: &str, args: &[Expr]) -> Vec<Finding> {
         "reason" => reason(view, &word(0), &rule),
         "shut_by" => shut_by(view, number(0).unwrap_or(0.0), &rule),
         "quiet_hint" => quiet_hint(view, &rule),
+        "no_replay" => downstream::no_replay(view, &rule),
+        "winner_only" => downstream::winner_only(view, &rule),
         "paced" | "law" => Vec::new(),
         _ => one(
             Outcome::Unknown,

@@ -3,6 +3,7 @@
 mod body;
 mod check;
 mod content;
+mod downstream;
 mod evidence;
 mod finding;
 mod group;

@@ -79,6 +79,12 @@ pub struct OpResult {
     /// What went wrong, in its words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Header lines of the reply. Only the suite's own client tells them, through a proxy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+    /// When the head of the reply was there, on the mock's clock. As `headers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_head: Option<u64>,
     /// When it came, on the mock's clock. Set by the runner.
     pub t: u64,
     /// In exec mode the process said nothing: only `ok` is known.

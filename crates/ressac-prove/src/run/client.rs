@@ -1,4 +1,4 @@
-//! The client as the schedule sees it, in either mode.
+//! The client as the schedule sees it, in every mode.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,11 @@ use std::sync::Arc;
 use ressac_mock::Mock;
 use tokio::sync::mpsc;
 
+use super::courier::Leave;
 use super::exec::Exec;
 use super::lines::Lines;
 use super::process::{Running, Signal};
+use super::proxy::Proxy;
 use super::tell::Teller;
 use crate::claims::Mode;
 use crate::plan::PlannedOp;
@@ -71,6 +73,7 @@ impl Stage {
 pub(super) enum Client {
     Lines(Lines),
     Exec(Exec),
+    Proxy(Proxy),
 }
 
 impl Client {
@@ -78,12 +81,17 @@ impl Client {
         match mode {
             Mode::Lines => Lines::start(stage).map(Self::Lines),
             Mode::Exec => Ok(Self::Exec(Exec::new(stage))),
-            Mode::Proxy => Err("proxy mode is not carried out by this version".to_owned()),
+            Mode::Proxy => Proxy::start(stage).map(Self::Proxy),
         }
     }
 
-    /// Does it say when it is ready?
-    pub(super) fn says_ready(&self) -> bool {
+    /// Does it tell when it is ready?
+    pub(super) fn tells_ready(&self) -> bool {
+        !matches!(self, Self::Exec(_))
+    }
+
+    /// Does it finish by itself once its input has ended?
+    pub(super) fn finishes(&self) -> bool {
         matches!(self, Self::Lines(_))
     }
 
@@ -96,14 +104,20 @@ impl Client {
         match self {
             Self::Lines(lines) => lines.begin(op, body).await,
             Self::Exec(exec) => exec.begin(op, body),
+            Self::Proxy(proxy) => proxy.begin(op, body),
         }
     }
 
-    pub(super) async fn cancel(&mut self, op: &str) {
-        if let Self::Lines(lines) = self {
-            lines
-                .say(&serde_json::json!({ "cancel": op }).to_string())
-                .await;
+    /// The caller gives an operation up: a line, a signal to its process, or its connection.
+    pub(super) async fn cancel(&mut self, op: &str, how: Leave) {
+        match self {
+            Self::Lines(lines) => {
+                lines
+                    .say(&serde_json::json!({ "cancel": op }).to_string())
+                    .await;
+            }
+            Self::Exec(exec) => exec.running.iter().for_each(|p| p.signal(Signal::Term)),
+            Self::Proxy(proxy) => proxy.leave(op, how),
         }
     }
 
@@ -126,6 +140,7 @@ impl Client {
         match self {
             Self::Lines(lines) => std::slice::from_ref(&lines.running),
             Self::Exec(exec) => &exec.running,
+            Self::Proxy(proxy) => std::slice::from_ref(&proxy.running),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod case;
 mod client;
+mod courier;
 mod exec;
 mod ground;
 mod keep;
@@ -9,6 +10,7 @@ mod lag;
 mod lines;
 mod part;
 mod process;
+mod proxy;
 mod schedule;
 mod setup;
 mod tell;

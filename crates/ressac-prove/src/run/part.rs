@@ -1,5 +1,7 @@
 //! One part: its own mock, its own process, and the record of what happened.
 
+mod interrupt;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +18,11 @@ use super::schedule::Schedule;
 use super::tell::Teller;
 use super::{Bench, RunError, keep};
 use crate::case::Case;
+use crate::claims::Mode;
 use crate::plan::PartPlan;
-use crate::record::{Arrival, OpResult, OpStart, PartRecord, ProcessEnd};
+use crate::record::{OpResult, OpStart, PartRecord, ProcessEnd};
 
-/// How long a client in lines mode may take until it is ready.
+/// How long a client may take until it is ready.
 const READY: Duration = Duration::from_secs(30);
 /// How often the journal is looked at while an interruption is due.
 const LOOK: Duration = Duration::from_millis(5);
@@ -75,6 +78,9 @@ async fn play(
     std::fs::create_dir_all(&state).map_err(|e| format!("cannot make {}: {e}", state.display()))?;
     let mode = bench.options.claims.client.mode;
     let mut teller = Teller::new(&case.id, mode, base_url(&mock), plan, &state);
+    if let Some(keys) = &bench.options.claims.claims.keys {
+        teller.key_header.clone_from(&keys.header);
+    }
     teller.ca_file = ca_file(&mock, plan, folder)?;
     let (events, inbox) = mpsc::unbounded_channel();
     let stage = Stage {
@@ -107,7 +113,7 @@ async fn play(
 
 struct Play<'a> {
     plan: &'a PartPlan,
-    mode: crate::claims::Mode,
+    mode: Mode,
     client: Client,
     stage: Stage,
     inbox: mpsc::UnboundedReceiver<Event>,
@@ -156,12 +162,12 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Lines mode: hello, and the client's answer.
+    /// Waits until it is ready: the answer to hello in lines mode, a connection to a proxy.
     async fn greet(&mut self) -> Result<(), String> {
         if let Client::Lines(lines) = &mut self.client {
             lines.hello().await;
         }
-        if !self.client.says_ready() {
+        if !self.client.tells_ready() {
             return Ok(());
         }
         loop {
@@ -175,6 +181,9 @@ impl Play<'_> {
                     return Err(format!("the client ended before it was ready ({code:?})"));
                 }
                 Ok(Some(Event::Result(_))) => {}
+                Ok(None) | Err(_) if self.mode == Mode::Proxy => {
+                    return Err("the proxy accepts no connection on PROVE_LISTEN".into());
+                }
                 Ok(None) | Err(_) => return Err("the client did not say that it is ready".into()),
             }
         }
@@ -245,61 +254,6 @@ impl Play<'_> {
         self.ends.push(end);
     }
 
-    /// What is done to the client, once its time has come: so long after the last reply, while
-    /// nothing is on the wire.
-    async fn interrupt(&mut self, schedule: &Schedule<'_>) -> Result<(), String> {
-        let Some(interrupt) = &self.plan.interrupt else {
-            return Ok(());
-        };
-        if self.interrupted.is_some() {
-            return Ok(());
-        }
-        let now = self.stage.mock.now();
-        let journal = self.stage.mock.journal();
-        let arrivals: Vec<Arrival> = journal.iter().filter_map(Arrival::of).collect();
-        let requests = || arrivals.iter().filter(|a| a.is_request());
-        let replied = requests().filter_map(|a| a.t_reply_after).max();
-        let waiting = requests().all(|a| a.t_reply_after.is_some());
-        let due = replied.is_some_and(|t| now >= t + interrupt.after_ms * 1_000_000);
-        if !(waiting && due) {
-            return Ok(());
-        }
-        self.interrupted = Some(now);
-        match interrupt.what.as_str() {
-            "term" => self.client.signal(Signal::Term),
-            "cancel" => {
-                let open: Vec<String> = schedule.open().map(str::to_owned).collect();
-                for op in open {
-                    self.client.cancel(&op).await;
-                }
-            }
-            _ => self.restart().await?,
-        }
-        Ok(())
-    }
-
-    /// SIGKILL, and the same command with the same operations again.
-    async fn restart(&mut self) -> Result<(), String> {
-        self.client.signal(Signal::Kill);
-        for _ in 0..400 {
-            if !self.client.any_alive() {
-                break;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        self.client = Client::start(self.mode, self.stage.clone())?;
-        self.greet().await?;
-        let ids: Vec<String> = self.starts.iter().map(|s| s.op.clone()).collect();
-        for op in self.plan.ops.iter().filter(|op| ids.contains(&op.id)) {
-            if self.results.iter().any(|r| r.op == op.id) {
-                continue;
-            }
-            let body = op.body.and_then(|len| self.bodies.get(&len)).cloned();
-            self.client.begin(op, body.as_deref()).await?;
-        }
-        Ok(())
-    }
-
     /// Nothing more may come.
     async fn watch(&mut self) {
         let hi = self.plan.pace.hi(0).unwrap_or(0.0);
@@ -354,11 +308,11 @@ impl Play<'_> {
 
     /// Finish and exit; then SIGTERM, then SIGKILL.
     async fn end_processes(&mut self) {
-        let lines = self.client.says_ready();
-        if lines && !self.limit_hit && self.wait_gone(GRACE).await {
+        let finishes = self.client.finishes();
+        if finishes && !self.limit_hit && self.wait_gone(GRACE).await {
             return;
         }
-        if !lines && !self.client.any_alive() {
+        if !finishes && !self.client.any_alive() {
             self.wait_gone(Duration::from_millis(50)).await;
             return;
         }

@@ -1,5 +1,6 @@
 //! What a client is told: the same names as environment variables and as JSON fields.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -15,6 +16,10 @@ pub(super) struct Teller {
     pub(super) base: String,
     pub(super) ca_file: Option<String>,
     pub(super) state_dir: String,
+    /// What a proxy is to speak to its upstream.
+    http: String,
+    /// Where the suite's own client puts a given key.
+    pub(super) key_header: String,
     pub(super) pace: Vec<(String, String)>,
 }
 
@@ -26,6 +31,8 @@ impl Teller {
             base,
             ca_file: None,
             state_dir: state.display().to_string(),
+            http: plan.ops.first().map_or("1.1", |op| &op.http).to_owned(),
+            key_header: "Idempotency-Key".to_owned(),
             pace: plan.pace.told.clone(),
         }
     }
@@ -38,12 +45,25 @@ impl Teller {
             ("PROVE_CASE".to_owned(), self.case.clone()),
             ("PROVE_STATE_DIR".to_owned(), self.state_dir.clone()),
         ];
-        if self.mode == Mode::Exec {
+        if self.mode != Mode::Lines {
             out.extend(
                 self.pace
                     .iter()
                     .map(|(n, v)| (format!("PROVE_{n}"), v.clone())),
             );
+        }
+        out
+    }
+
+    /// What a proxy is told besides: where to listen, and where to send on.
+    pub(super) fn of_proxy(&self, listen: SocketAddr) -> Vec<(String, String)> {
+        let mut out = vec![
+            ("PROVE_UPSTREAM".to_owned(), self.base.clone()),
+            ("PROVE_LISTEN".to_owned(), listen.to_string()),
+            ("PROVE_HTTP".to_owned(), self.http.clone()),
+        ];
+        if let Some(file) = &self.ca_file {
+            out.push(("PROVE_CA_FILE".to_owned(), file.clone()));
         }
         out
     }
