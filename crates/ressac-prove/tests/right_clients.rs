@@ -3,7 +3,7 @@
 
 mod support;
 
-use ressac_prove::{KnownFailing, Verdict};
+use ressac_prove::Verdict;
 use support::{all, assert_clean, claims, exec, lines, options, run};
 
 /// A few quick cases of each group, so that every commit sees all layers work.
@@ -37,20 +37,14 @@ fn the_reference_passes_in_exec_mode() {
     assert!(report.totals.pass >= 3, "{}", lines(&report));
 }
 
-/// What the crate cannot mend from where it stands.
-const KNOWN_OF_THE_LIBRARY: &str = "F10/9112-9.3.1/stale-pool  # reqwest's pool hands each retry \
-    the next idle connection, and has no way to ask for a new one";
-
 #[test]
 fn the_library_passes_in_lines_mode() {
     let wanted = if all() {
         Vec::new()
     } else {
-        [&SAMPLE[..], &["G01", "G03", "G04"]].concat()
+        [&SAMPLE[..], &["E14", "F10", "G01", "G03", "G04"]].concat()
     };
-    let mut options = options(claims("library"), &["library"], &wanted);
-    options.known = KnownFailing::parse("known", KNOWN_OF_THE_LIBRARY).unwrap();
-    let report = run(options);
+    let report = run(options(claims("library"), &["library"], &wanted));
     println!("{}\n{}", lines(&report), report.totals);
     assert_clean(&report);
     assert!(report.totals.pass >= 10, "{}", lines(&report));
