@@ -49,6 +49,11 @@ impl Held {
         })
     }
 
+    /// Was it sent, and cannot be sent again?
+    pub(crate) fn is_spent(&self) -> bool {
+        !self.repeatable && self.rest.is_none()
+    }
+
     /// For one attempt. What cannot be repeated is whole the first time only.
     pub(crate) fn take(&mut self) -> Outgoing {
         match self.rest.take() {

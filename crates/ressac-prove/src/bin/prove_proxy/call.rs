@@ -106,10 +106,15 @@ impl Outline {
     }
 
     fn request(&mut self) -> Request<Outgoing> {
+        let spent = self.body.is_spent();
         let mut request = Request::new(self.body.take());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.target.clone();
         *request.headers_mut() = self.headers.clone();
+        if spent {
+            // The fault that sends what is left has nothing left, and says so.
+            request.headers_mut().remove(CONTENT_LENGTH);
+        }
         request
     }
 }
