@@ -131,6 +131,7 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Stop> {
         journal_entries: args.journal as usize,
         upstream: args.upstream.clone(),
         ca_file: ca.0.clone(),
+        ..Options::default()
     };
     runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
