@@ -66,3 +66,4 @@ pub use step::{
     Action, Barrier, Body, Create, Cut, DateForm, DateWord, Drip, End, Expect, FileBody, Framing,
     Goaway, H2Code, Hold, Pick, Point, Reply, RetryAfter, Script, Step, Times,
 };
+pub use wire::Tape;

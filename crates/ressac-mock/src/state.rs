@@ -42,8 +42,18 @@ pub(crate) struct Shared {
     pub(crate) upstream: Option<Upstream>,
     /// The tokens that may come; `None`: any.
     pub(crate) tokens: Option<HashSet<String>>,
+    /// How many bytes of each direction of a connection are kept.
+    pub(crate) raw_bytes: usize,
     /// Calls under `/__ressac/` that come in on listeners without TLS, if they are answered there.
     pub(crate) control: OnceLock<Weak<crate::control::Context>>,
+}
+
+/// What a mock may have beside its scenario.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) upstream: Option<Upstream>,
+    pub(crate) tokens: Option<HashSet<String>>,
+    pub(crate) raw_bytes: usize,
 }
 
 pub(crate) struct Core {
@@ -119,12 +129,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        scenario: Scenario,
-        journal_entries: usize,
-        upstream: Option<Upstream>,
-        tokens: Option<HashSet<String>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(scenario: Scenario, journal_entries: usize, extras: Extras) -> Arc<Self> {
         let core = Core {
             generation: 0,
             routes: scenario
@@ -157,8 +162,9 @@ impl Shared {
             conns: Mutex::new(HashMap::new()),
             listeners: OnceLock::new(),
             tls: OnceLock::new(),
-            upstream,
-            tokens,
+            upstream: extras.upstream,
+            tokens: extras.tokens,
+            raw_bytes: extras.raw_bytes,
             control: OnceLock::new(),
         })
     }

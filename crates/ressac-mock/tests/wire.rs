@@ -455,3 +455,24 @@ fn journal_and_client_agree_on_every_byte() {
         assert_eq!(reply.body.len(), body as usize + frame, "{script}");
     }
 }
+
+#[test]
+fn the_first_bytes_of_a_connection_are_kept_as_they_were() {
+    let options = ressac_mock::Options {
+        raw_bytes: 64,
+        ..Default::default()
+    };
+    let mock = raw::start_with("", options);
+    let (bytes, _) = until_end(mock.addr(), "GET /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+    raw::eventually("the end is journaled", || {
+        mock.connections().iter().all(|c| c.end.is_some())
+    });
+    let all = mock.connections();
+    let tape = all[0].raw.as_ref().unwrap();
+    assert_eq!(
+        tape.received(),
+        b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"
+    );
+    assert_eq!(tape.sent(), bytes[..64]);
+    assert!(Mock::start_blocking().connections().is_empty());
+}

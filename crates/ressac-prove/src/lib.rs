@@ -38,7 +38,7 @@ pub use judge::{
 };
 pub use known::{KnownFailing, KnownFailingError};
 pub use plan::{Pace, PartPlan, PlannedOp, Setup, Tempo, plan};
-pub use record::{Arrival, OpResult, OpStart, PartRecord, ProcessEnd, SentLine};
+pub use record::{Arrival, OpResult, OpStart, PartRecord, ProcessEnd, RawBytes, SentLine};
 pub use report::{Host, Report, Totals, compare_html, compare_markdown, explain, list};
 pub use rule::{Expr, Op, Rule, RuleError};
 pub use run::{Options, Progress, RunError, rejudge, run};

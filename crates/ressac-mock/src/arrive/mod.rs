@@ -254,12 +254,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Scenario;
+    use crate::state::Extras;
 
     #[test]
     fn mo_3_too_many_callers_are_told_and_none_is_forgotten() {
         let text = "version = 1\n[[route]]\nname = \"a\"\npath = \"/{token}\"\n\
                     scope = \"token\"\nscript = \"200 x2\"";
-        let shared = Shared::new(Scenario::parse(text).unwrap(), 10, None, None);
+        let shared = Shared::new(Scenario::parse(text).unwrap(), 10, Extras::default());
         let origin = Origin {
             conn: 1,
             stream: None,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::wire::Tape;
+
 /// A connection: when it was accepted, what it met, and how it ended.
 ///
 /// Times are nanoseconds of the mock's monotonic clock. An entry appears when `accept` returns and
@@ -31,6 +33,8 @@ pub struct Connection {
     pub tls_error: Option<String>,
     /// How many requests arrived on it.
     pub requests: u64,
+    /// Its first bytes, where the mock was told to keep them.
+    pub raw: Option<Arc<Tape>>,
     /// How it ended, like `peer`, `fin`, `rst` or `rst@accept`; `None`: it has not.
     pub end: Option<&'static str>,
     /// When.

@@ -22,6 +22,9 @@ pub struct Options {
     pub journal_entries: usize,
     /// Where requests go that no route takes: an `http://` URL. Default: nowhere.
     pub upstream: Option<String>,
+    /// How many bytes of each direction are kept of each of the first 64 connections, for people to
+    /// read; at most 64 KiB. Default 0.
+    pub raw_bytes: usize,
     /// The tokens that may come: an arrival with another one, or none, is answered 404, flagged
     /// `foreign` in the journal and takes no step. `None`: any. Default: any.
     pub tokens: Option<HashSet<String>>,
@@ -39,6 +42,7 @@ impl Default for Options {
             control_on_plain: false,
             journal_entries: 10_000,
             upstream: None,
+            raw_bytes: 0,
             tokens: None,
             ca_file: None,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{MockError, Options};
 use crate::scenario::Scenario;
-use crate::state::Shared;
+use crate::state::{Extras, Shared};
 use crate::upstream::Upstream;
 use crate::wire::{Port, Slot};
 
@@ -29,8 +29,12 @@ pub(super) fn prepare(scenario: Scenario, options: &Options) -> Result<Arc<Share
         return Err(MockError::NoUpstream(route.to_owned()));
     }
     let entries = options.journal_entries.max(1);
-    let tokens = options.tokens.clone();
-    Ok(Shared::new(scenario, entries, upstream, tokens))
+    let extras = Extras {
+        upstream,
+        tokens: options.tokens.clone(),
+        raw_bytes: options.raw_bytes.min(64 * 1024),
+    };
+    Ok(Shared::new(scenario, entries, extras))
 }
 
 pub(super) fn open_listeners(shared: &Arc<Shared>, bind: SocketAddr) -> Result<(), MockError> {

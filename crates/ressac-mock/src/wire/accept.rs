@@ -12,6 +12,7 @@ use super::end::{cut_fin, finish_fin, finish_rst};
 use super::hello::{self, Secured};
 use super::peer::at;
 use super::slot::Slot;
+use super::tape::Tape;
 use super::tunnel;
 use crate::exchange;
 use crate::journal::Connection;
@@ -99,6 +100,9 @@ impl Drop for Registered {
     }
 }
 
+/// Of so many connections of a mock the first bytes are kept.
+const TAPED: u64 = 64;
+
 /// Serves a connection as its accept script says; how it ended, for journal and metrics.
 async fn serve(
     shared: &Arc<Shared>,
@@ -126,13 +130,14 @@ async fn serve(
     if let Some(spec) = &slot.spec.tcp {
         return tunnel::run(shared, spec, conn).await;
     }
-    if slot.spec.certificate.is_none() {
-        return exchange::serve(shared, slot, conn).await;
+    if slot.spec.certificate.is_some() {
+        conn = match hello::secure(shared, slot, conn).await {
+            Secured::Yes(conn) => conn,
+            Secured::No(end) => return end,
+        };
     }
-    match hello::secure(shared, slot, conn).await {
-        Secured::Yes(conn) => exchange::serve(shared, slot, conn).await,
-        Secured::No(end) => end,
-    }
+    shared.tape(&mut conn);
+    exchange::serve(shared, slot, conn).await
 }
 
 impl Shared {
@@ -161,12 +166,27 @@ impl Shared {
             tls: None,
             tls_error: None,
             requests: 0,
+            raw: None,
             end: None,
             t_end: None,
         });
         drop(core);
         self.changed.send_replace(());
         (number, action, now)
+    }
+
+    /// Keeps the first bytes of a connection, if it is one of the first.
+    fn tape(&self, conn: &mut Conn) {
+        if self.raw_bytes == 0 || conn.number > TAPED {
+            return;
+        }
+        let tape = Arc::new(Tape::new(self.raw_bytes));
+        // What came with the handshake was read before.
+        tape.receive(&conn.buf);
+        conn.stream.tape(Arc::clone(&tape));
+        let mut core = self.core();
+        core.journal
+            .disconnected(conn.number, |c| c.raw = Some(tape));
     }
 
     fn connection_ended(&self, slot: &Slot, number: u64, end: &'static str) {

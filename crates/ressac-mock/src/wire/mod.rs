@@ -12,6 +12,7 @@ mod peer;
 mod slot;
 mod socket;
 mod stream;
+mod tape;
 mod tunnel;
 
 pub(crate) use accept::run as run_listener;
@@ -26,3 +27,4 @@ pub(crate) use peer::{Peer, Woken, at};
 pub(crate) use slot::Slot;
 pub(crate) use socket::Port;
 pub(crate) use stream::Stream;
+pub use tape::Tape;

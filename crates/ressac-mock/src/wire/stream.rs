@@ -2,17 +2,22 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::tape::Tape;
+
 /// A socket, with TLS on it or without.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// One of those two, whose first bytes are kept.
+    Taped(Box<Self>, Arc<Tape>),
     /// Taken away to be ended.
     Gone,
 }
@@ -23,12 +28,23 @@ impl Stream {
         match self {
             Self::Plain(s) => Some(s),
             Self::Tls(s) => Some(s.get_ref().0),
+            Self::Taped(s, _) => s.tcp(),
             Self::Gone => None,
         }
     }
 
     pub(crate) fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_))
+        match self {
+            Self::Tls(_) => true,
+            Self::Taped(s, _) => s.is_tls(),
+            Self::Plain(_) | Self::Gone => false,
+        }
+    }
+
+    /// Keeps the first bytes from here on.
+    pub(crate) fn tape(&mut self, tape: Arc<Tape>) {
+        let plain = std::mem::replace(self, Self::Gone);
+        *self = Self::Taped(Box::new(plain), tape);
     }
 }
 
@@ -41,6 +57,12 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(s) => Pin::new(s).poll_read(cx, buf),
             Self::Tls(s) => Pin::new(s).poll_read(cx, buf),
+            Self::Taped(s, tape) => {
+                let before = buf.filled().len();
+                let read = Pin::new(&mut **s).poll_read(cx, buf);
+                tape.receive(&buf.filled()[before..]);
+                read
+            }
             Self::Gone => Poll::Ready(Ok(())),
         }
     }
@@ -55,6 +77,13 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(s) => Pin::new(s).poll_write(cx, buf),
             Self::Tls(s) => Pin::new(s).poll_write(cx, buf),
+            Self::Taped(s, tape) => {
+                let written = Pin::new(&mut **s).poll_write(cx, buf);
+                if let Poll::Ready(Ok(n)) = &written {
+                    tape.send(&buf[..*n]);
+                }
+                written
+            }
             Self::Gone => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }
     }
@@ -63,6 +92,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(s) => Pin::new(s).poll_flush(cx),
             Self::Tls(s) => Pin::new(s).poll_flush(cx),
+            Self::Taped(s, _) => Pin::new(&mut **s).poll_flush(cx),
             Self::Gone => Poll::Ready(Ok(())),
         }
     }
@@ -71,6 +101,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(s) => Pin::new(s).poll_shutdown(cx),
             Self::Tls(s) => Pin::new(s).poll_shutdown(cx),
+            Self::Taped(s, _) => Pin::new(&mut **s).poll_shutdown(cx),
             Self::Gone => Poll::Ready(Ok(())),
         }
     }

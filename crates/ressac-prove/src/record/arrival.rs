@@ -71,6 +71,9 @@ pub struct Arrival {
     pub flags: Vec<String>,
     /// Of a connection: the word of the accept script that it met.
     pub accept: String,
+    /// Of a connection: its first bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<RawBytes>,
     /// Of a connection: how it ended.
     pub end: Option<String>,
     /// Of a connection: when.
@@ -91,6 +94,16 @@ pub struct SentLine {
     pub body_bytes: u64,
     /// `complete`, `fin`, `rst`, `stall`, ...
     pub wire: String,
+}
+
+/// The first bytes of a connection, what is no visible ASCII escaped as in Rust.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RawBytes {
+    /// What the client sent.
+    pub received: String,
+    /// What it was sent.
+    pub sent: String,
 }
 
 impl Arrival {

@@ -3,5 +3,5 @@
 mod arrival;
 mod event;
 
-pub use arrival::{Arrival, SentLine};
+pub use arrival::{Arrival, RawBytes, SentLine};
 pub use event::{OpResult, OpStart, PartRecord, ProcessEnd};

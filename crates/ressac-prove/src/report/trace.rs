@@ -78,7 +78,21 @@ pub(crate) fn trace(record: &PartRecord) -> String {
             at(a.t_first, zero)
         );
     }
+    raw(&mut out, record);
     out
+}
+
+/// What was on the wire, the beginning of each connection; a line of it on a line of its own.
+fn raw(out: &mut String, record: &PartRecord) {
+    for c in &record.arrivals {
+        let Some(raw) = &c.raw else { continue };
+        let _ = writeln!(out, "connection {}, its first bytes:", c.conn);
+        for (mark, text) in [('>', &raw.received), ('<', &raw.sent)] {
+            for line in text.split_inclusive("\\n").filter(|l| !l.is_empty()) {
+                let _ = writeln!(out, "  {mark} {line}");
+            }
+        }
+    }
 }
 
 fn at(t: u64, zero: u64) -> String {

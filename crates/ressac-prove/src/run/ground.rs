@@ -11,12 +11,16 @@ use crate::judge::pattern;
 use crate::plan::PartPlan;
 use crate::record::Arrival;
 
+/// How many bytes of each direction are kept of each connection.
+const RAW: usize = 512;
+
 pub(super) async fn start_mock(bench: &Bench, plan: &PartPlan) -> Result<Arc<Mock>, String> {
     let scenario = Scenario::parse(&plan.scenario)
         .map_err(|e| format!("the mock of this version cannot play it: {e}"))?;
     let mut options = MockOptions {
         control: None,
         journal_entries: 50_000,
+        raw_bytes: RAW,
         tokens: Some(plan.ops.iter().map(|op| op.token.clone()).collect()),
         ..Default::default()
     };
