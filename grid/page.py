@@ -1,9 +1,12 @@
 """Makes the grid's pages of its reports.
 
     page.py not-run CLAIMS REASON            a report without cases, to standard output
+    page.py failed REPORT                    the numbers of its failed cases
+    page.py again FOLDER                     how often each case of a repeated run came to what
     page.py page HTML MD OUT REPORT...       OUT.html, OUT.md and OUT.json: what `ressac prove
                                              compare` wrote, under a table for the hasty reader
     page.py check OLD.json NEW.json          1 if any verdict differs
+    page.py same GRID.json REPORT...         1 if the page's verdicts are not those of the reports
 """
 
 import datetime
@@ -95,6 +98,9 @@ def markdown(reports, compared):
         cells = [f"**{client['name']}** {client['version']}"]
         cells += [text if good else f"**{text}**" for good, text in four]
         lines.append("| " + " | ".join(cells + [str(n) for n in totals]) + " |")
+    lines += ["", "## Red cells, run again", "",
+              "| row | case | failed | run it again |", "|---|---|---|---|"]
+    lines += [f"| {row} | {case} | {often} | `{line}` |" for row, case, often, line in red(reports)]
     return "\n".join(lines) + "\n\n## Every case\n\n" + compared
 
 
@@ -110,7 +116,12 @@ def page(reports, compared):
         rows.append(f"<tr>{head}{cells}" + "".join(f"<td>{n}</td>" for n in totals) + "</tr>")
     heads = "".join(f"<th>{head}</th>" for head in HEADS)
     top = (f"<h1>The grid: clients as they are</h1><p>{html.escape(NOTE)}</p>"
-           f"<table><tr>{heads}</tr>" + "\n".join(rows) + "</table>")
+           f"<table><tr>{heads}</tr>" + "\n".join(rows) + "</table>"
+           "<details><summary>Red cells, run again</summary><table><tr><th>row</th><th>case</th>"
+           "<th>failed</th><th>run it again</th></tr>" + "\n".join(
+               f"<tr><td>{html.escape(row)}</td><td>{case}</td><td>{often}</td>"
+               f"<td><code>{html.escape(line)}</code></td></tr>"
+               for row, case, often, line in red(reports)) + "</table></details>")
     # The traces are not published: a cell leads to the report that its row was made of.
     for name, report in reports:
         inside = re.escape(html.escape(report["client"]["name"])) + "/report\\.html#[A-Z0-9]+"
@@ -127,20 +138,61 @@ def summary(reports):
             "row": name, "client": report["client"], "claims": report["claims_count"],
             "profile": report["profile"], "tempo": report["tempo"], "seed": report["seed"],
             "suite": report["suite"], "cores": report["host"]["cores"],
-            "max_lag_ms": max([case.get("lag_ms", 0) or 0 for case in report["cases"]], default=0),
+            "max_lag_ms": report["host"].get("max_lag_ms", 0),
             "lambda_ms": report["lambda_ms"], "took_ms": report["took_ms"],
             "totals": report["totals"],
             "answers": dict(zip(["pays_twice", "retry_after", "crowd", "short_body"],
                                 [text for _, text in four])),
-            "verdicts": verdicts(report),
+            "verdicts": verdicts(report), "again": report.get("again", {}),
         })
     return {"date": datetime.date.today().isoformat(), "rows": rows}
 
 
+def again(folder):
+    """{case: {verdict: how often}}, of the folders C01, C01-2, C01-3 and so on."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).glob("*/verdict.json")):
+        number = path.parent.name.split("-")[0]
+        counts = found.setdefault(number, {})
+        word = json.loads(path.read_text())["verdict"]
+        counts[word] = counts.get(word, 0) + 1
+    return found
+
+
+def repeated(path):
+    """What `again` said of this report, if it was run again."""
+    beside = path.parent / "again" / path.name
+    return json.loads(beside.read_text()) if beside.exists() else {}
+
+
+def red(reports):
+    """Row, case, how often it failed of how many, and the line that runs it again."""
+    for name, report in reports:
+        counts = report.get("again", {})
+        for case, verdict in verdicts(report).items():
+            if verdict == "fail":
+                of = counts.get(case, {})
+                often = f"{of.get('fail', 0)} of {sum(of.values())}" if of else "once"
+                yield name, case, often, f"grid/run.sh --only {name} --case {case}"
+
+
+def flat(path):
+    rows = json.loads(pathlib.Path(path).read_text())["rows"]
+    return {(row["row"], case): v for row in rows for case, v in row["verdicts"].items()}
+
+
+def same(grid, paths):
+    told = flat(grid)
+    found = {(path.stem, case): v for path in paths
+             for case, v in verdicts(json.loads(path.read_text())).items()}
+    changed = sorted(k for k in told.keys() | found.keys() if told.get(k) != found.get(k))
+    for row, case in changed:
+        print(f"{row} {case}: the page says {told.get((row, case))}, "
+              f"the report {found.get((row, case))}; make the page again with grid/run.sh")
+    return 1 if changed else 0
+
+
 def check(old, new):
-    def flat(path):
-        rows = json.loads(pathlib.Path(path).read_text())["rows"]
-        return {(row["row"], case): v for row in rows for case, v in row["verdicts"].items()}
     before, after = flat(old), flat(new)
     both = sorted(before.keys() | after.keys())
     changed = [key for key in both if before.get(key) != after.get(key)]
@@ -155,7 +207,8 @@ def main(words):
             not_run(claims, reason)
         case ["page", compared_html, compared_md, out, *paths]:
             paths = [pathlib.Path(path) for path in paths]
-            reports = [(path.stem, json.loads(path.read_text())) for path in paths]
+            reports = [(path.stem, json.loads(path.read_text()) | {"again": repeated(path)})
+                       for path in paths]
             written = {
                 ".html": page(reports, pathlib.Path(compared_html).read_text()),
                 ".md": markdown(reports, pathlib.Path(compared_md).read_text()),
@@ -163,6 +216,13 @@ def main(words):
             }
             for suffix, text in written.items():
                 pathlib.Path(out + suffix).write_text(text)
+        case ["failed", report]:
+            found = verdicts(json.loads(pathlib.Path(report).read_text()))
+            print(*bad(found, sorted(found), ("fail",)))
+        case ["again", folder]:
+            print(json.dumps(again(folder)))
+        case ["same", grid, *paths]:
+            return same(grid, [pathlib.Path(path) for path in paths])
         case ["check", old, new]:
             return check(old, new)
         case _:

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Builds the pinned environments, proves every row, and makes docs/grid.md, .html and .json of it.
 #
-#   grid/run.sh [--only NAME]... [--profile P] [--case GLOB] [--library COMMAND] [--no-docs]
+#   grid/run.sh [--only NAME]... [--profile P] [--case GLOB] [--again N] [--library COMMAND]
+#               [--no-docs]
 #
 #   --only NAME        this row only (again for more); the reports of the others stay as they are
 #   --profile P        a profile of `ressac prove`; the reports go to reports/P/, no docs are made
 #   --case GLOB        these cases only; no report is kept
+#   --again N          the failed cases of the last report only, each N times; how often they
+#                      failed goes to reports/again/
 #   --library COMMAND  the client of the row ressac-library (default: `prove-client library`,
 #                      built with that feature, beside RESSAC or in target/)
 #   --no-docs          leaves docs/ alone
@@ -20,14 +23,15 @@ cd "$(dirname "$0")/.." || exit 70
 ROOT=$PWD GRID=$PWD/grid RUNS=$PWD/grid/.runs BIN=$PWD/grid/.bin
 VENV=$GRID/.venv PY=$GRID/.venv/bin/python
 JAVA_PATH="$GRID/adapters/_java/target/grid-java-1.jar:$GRID/adapters/_java/target/lib/*"
-LIMIT=${GRID_TIME:-900} ONLY=() PROFILE=ressac CASE=() LIBRARY= DOCS=yes
+LIMIT=${GRID_TIME:-900} ONLY=() PROFILE=ressac CASE=() AGAIN= LIBRARY= DOCS=yes
 
-usage() { sed -n '2,15s/^# \{0,1\}//p' "$GRID/run.sh"; exit "${1:-64}"; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "$GRID/run.sh"; exit "${1:-64}"; }
 while [ $# -gt 0 ]; do
   case $1 in
     --only) ONLY+=("${2:?--only wants a row}"); shift ;;
     --profile) PROFILE=${2:?--profile wants a name}; shift ;;
     --case) CASE=(--run "${2:?--case wants a pattern}"); DOCS=no; shift ;;
+    --again) AGAIN=${2:?--again wants a number}; shift ;;
     --library) LIBRARY=${2:?--library wants a command}; shift ;;
     --no-docs) DOCS=no ;;
     -h | --help) usage 0 ;;
@@ -144,19 +148,31 @@ while IFS=$'\t' read -r name need command; do
       *) word=${word/\$PY/$PY}; words+=("${word/\$BIN/$BIN}") ;;
     esac
   done
-  rm -rf "${RUNS:?}/$name"
+  out=$RUNS/$name
+  if [ -n "$AGAIN" ]; then
+    CASE=() out=$RUNS/again/$name
+    for case in $("$PY" "$GRID/page.py" failed "$REPORTS/$name.json"); do CASE+=(--run "$case"); done
+    rm -f "$REPORTS/again/$name.json"
+    [ ${#CASE[@]} -gt 0 ] || { echo "$name: nothing failed"; continue; }
+    CASE+=(--repeat "$AGAIN")
+    mkdir -p "$REPORTS/again" "$RUNS/again"
+  fi
+  rm -rf "${out:?}"
   started=$SECONDS
   timeout --kill-after=10 "$LIMIT" "$RESSAC" prove --claims "$GRID/claims/$name.toml" \
-    --profile "$PROFILE" --allow-inconclusive "${CASE[@]}" --out "$RUNS/$name" -- "${words[@]}" \
-    >"$RUNS/$name.txt" 2>&1 </dev/null
+    --profile "$PROFILE" --allow-inconclusive "${CASE[@]}" --out "$out" -- "${words[@]}" \
+    >"$out.txt" 2>&1 </dev/null
   code=$?
-  totals=$(grep -oE '[0-9]+ pass, .*' "$RUNS/$name.txt" | tail -n 1)
+  totals=$(grep -oE '[0-9]+ pass, .*' "$out.txt" | tail -n 1)
   echo "$name: exit $code after $((SECONDS - started)) s: $totals"
-  if [ ! -s "$RUNS/$name/report.json" ]; then
-    tail -n 5 "$RUNS/$name.txt" >&2
+  if [ ! -s "$out/report.json" ]; then
+    tail -n 5 "$out.txt" >&2
     broken=1
+  elif [ -n "$AGAIN" ]; then
+    "$PY" "$GRID/page.py" again "$out/cases" | tee "$REPORTS/again/$name.json"
   elif [ ${#CASE[@]} -eq 0 ]; then
-    cp "$RUNS/$name/report.json" "$REPORTS/$name.json"
+    cp "$out/report.json" "$REPORTS/$name.json"
+    rm -f "$REPORTS/again/$name.json"
   fi
 done <"$GRID/rows.tsv"
 
