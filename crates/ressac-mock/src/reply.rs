@@ -13,7 +13,18 @@ pub(crate) struct Content {
     pub(crate) date: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Payload,
+    pub(crate) length: Length,
     pub(crate) hint: Option<Hint>,
+}
+
+/// What a reply says of the length of its body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// That of the body beside it.
+    #[default]
+    OfBody,
+    /// What an upstream told of a body that it did not send (RFC 9110, 8.6).
+    AsTold(Option<u64>),
 }
 
 /// The earliest return that the Retry-After line asks for.
@@ -122,6 +133,7 @@ impl Content {
             date,
             headers,
             body,
+            length: Length::OfBody,
             hint,
         }
     }

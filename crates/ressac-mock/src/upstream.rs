@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::reply::{Content, Payload};
+use crate::reply::{Content, Length, Payload};
 use crate::wire::{Conn, MAX_BODY, MAX_HEAD, RequestHead, Sink};
 
 /// The longest wait for a connection.
@@ -195,7 +195,7 @@ async fn finish(conn: &mut Conn, head: &RequestHead, reply: ReplyHead) -> Result
         .is_some_and(|t| t.eq_ignore_ascii_case("chunked"));
     let length = match reply.header("content-length").map(str::parse::<u64>) {
         None => None,
-        Some(Ok(n)) if n <= MAX_BODY => Some(n),
+        Some(Ok(n)) if none || n <= MAX_BODY => Some(n),
         Some(_) => return Err("its Content-Length is no number below 64 MiB".to_owned()),
     };
     let short = |_| "its reply was cut in the body".to_owned();
@@ -221,6 +221,10 @@ async fn finish(conn: &mut Conn, head: &RequestHead, reply: ReplyHead) -> Result
         date,
         headers: headers.collect(),
         body: Payload::Bytes(body),
+        length: match none {
+            true => Length::AsTold(length),
+            false => Length::OfBody,
+        },
         hint: None,
     })
 }

@@ -47,6 +47,36 @@ fn what_no_route_takes_is_passed_on_whole() {
 }
 
 #[test]
+fn head_keeps_the_length_of_what_get_would_bring() {
+    let upstream = Mock::start_blocking();
+    let u = upstream.script("*", "200 body=1000 x2, 200 chunked body=1000, 304");
+    let text = format!(
+        "[[route]]\nname = \"p\"\npath = \"{}\"\nscript = \"pass x*\"",
+        u.path()
+    );
+    let mock = behind(&upstream, &text);
+    let mut s = connect(mock.addr());
+    let mut head = |method: &str| {
+        let request = get(&u.path()).replacen("GET", method, 1);
+        s.write_all(request.as_bytes()).unwrap();
+        let reply = raw::read_head(&mut s);
+        (
+            reply.status,
+            reply.header("Content-Length").map(str::to_owned),
+        )
+    };
+    assert_eq!(head("HEAD"), (200, Some("1000".to_owned())));
+    // No body followed it, and the connection goes on.
+    assert_eq!(head("HEAD"), (200, Some("1000".to_owned())));
+    assert_eq!(head("HEAD"), (200, None), "the upstream told no length");
+    assert_eq!(head("GET"), (304, None));
+    let list = mock.journal();
+    let sent = list.iter().map(|e| e.sent.as_ref().unwrap());
+    assert!(sent.clone().all(|s| s.body_bytes == 0));
+    assert_eq!(u.attempts().len(), 4);
+}
+
+#[test]
 fn fail_the_first_two_then_work() {
     let upstream = Mock::start_blocking();
     let u = upstream.script("GET", "200 body=100 x*");

@@ -1,6 +1,6 @@
 //! How long a reply says it is, and how many of its bytes go out.
 
-use crate::reply::Content;
+use crate::reply::{Content, Length};
 use crate::step::{Cut, End, Framing, Point, Reply};
 
 /// How a reply is framed, and how it ends where no word says so.
@@ -26,8 +26,10 @@ impl Shape {
         let announced = match (reply.framing, reply.content_length) {
             (Some(_), _) => None,
             (None, Some(n)) => Some(n),
-            (None, None) if bodiless => None,
-            (None, None) => Some(content.body.len()),
+            (None, None) => match content.length {
+                Length::AsTold(n) => n,
+                Length::OfBody => (!bodiless).then(|| content.body.len()),
+            },
         };
         let all = match head_request || bodiless {
             true => 0,
@@ -39,7 +41,8 @@ impl Shape {
             _ => all,
         };
         let framing = reply.framing.filter(|_| !head_request && !bodiless);
-        let short = !head_request && announced.is_some_and(|n| n > bytes);
+        let here = content.length == Length::OfBody || reply.content_length.is_some();
+        let short = !head_request && here && announced.is_some_and(|n| n > bytes);
         let broken = short || matches!(framing, Some(Framing::NoLast | Framing::BadChunk));
         Self {
             announced,
