@@ -4,15 +4,21 @@ import java.net.URI;
 import java.net.http.*;
 import java.nio.file.*;
 import java.security.MessageDigest;
-import java.time.Duration;
+import java.time.*;
+import java.time.format.*;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.regex.*;
+import java.util.stream.Stream;
 
 public class Client {
     // ---------------------------------------------------------- the client
     static final Set<Integer> RETRYABLE = Set.of(429, 502, 503, 504);
     static final Set<String> IDEMPOTENT = Set.of("GET", "HEAD", "PUT", "DELETE");
+    static {
+        // java.net.http sends a GET again by itself after a reset: two layers of retries (B08, D10).
+        System.setProperty("jdk.httpclient.redirects.retrylimit", "1");
+    }
     static final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
     static String send(Map<String, String> op, Map<String, String> pace) throws Exception {
@@ -40,8 +46,7 @@ public class Client {
                     ok, status, attempt, reply.body().length, sha256(reply.body()));
                 if (ok) return result;
                 again = again && RETRYABLE.contains(status);
-                var value = reply.headers().firstValue("retry-after").orElse("");
-                if (value.matches("[0-9]{1,9}")) hint = Double.parseDouble(value) * 1000;
+                hint = hint(reply.headers());
             } catch (IOException error) {
                 result = String.format("\"ok\":false,\"attempts\":%d,\"error\":\"%s\"", attempt,
                     error.getClass().getSimpleName());
@@ -51,6 +56,32 @@ public class Client {
             double drawn = ThreadLocalRandom.current().nextDouble() * Math.max(ceiling, hint);
             Thread.sleep((long) (Math.max(hint, 0) + drawn));
         }
+    }
+
+    static final List<DateTimeFormatter> DATES = Stream
+        .of("EEE, dd MMM yyyy HH:mm:ss 'GMT'", "EEEE, dd-MMM-yy HH:mm:ss 'GMT'", "EEE MMM ppd HH:mm:ss yyyy")
+        .map(form -> DateTimeFormatter.ofPattern(form, Locale.US)).toList();
+
+    /** Milliseconds that Retry-After asks for; -1 where it is absent or malformed. */
+    static double hint(HttpHeaders headers) {
+        if (headers.allValues("retry-after").size() > 1) return -1;
+        var value = headers.firstValue("retry-after").orElse("").trim();
+        if (value.matches("[0-9]+")) return Double.parseDouble(value) * 1000;
+        var at = date(value);
+        var sent = headers.firstValue("date").map(Client::date).orElse(null);
+        if (at == null) return -1;
+        return Math.max(0, Duration.between(sent == null ? Instant.now() : sent, at).toMillis());
+    }
+
+    static Instant date(String text) {
+        for (var form : DATES) {
+            try {
+                return LocalDateTime.parse(text, form).toInstant(ZoneOffset.UTC);
+            } catch (DateTimeParseException error) {
+                // Another form, or none.
+            }
+        }
+        return null;
     }
 
     // --------------------------------------------------------- the adapter

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -48,10 +49,14 @@ type result struct {
 	Error      string `json:"error,omitempty"`
 }
 
+// A year is as good as for ever, and does not overflow.
+const longest = 365 * 24 * time.Hour
+
 func hint(reply *http.Response) time.Duration {
 	value := reply.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+	seconds, err := strconv.ParseUint(value, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(longest/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {
@@ -61,7 +66,7 @@ func hint(reply *http.Response) time.Duration {
 	if err != nil {
 		now = time.Now()
 	}
-	return max(0, at.Sub(now))
+	return min(max(0, at.Sub(now)), longest)
 }
 
 func send(client *http.Client, op told, pace told) result {
