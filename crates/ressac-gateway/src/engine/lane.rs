@@ -83,23 +83,15 @@ pub(super) struct Stopped {
 }
 
 impl Lane {
-    /// Owns the partner from now on, with what its last owner left.
+    /// Works for the partner from now on, by this lease, with what its last owner left.
     pub(super) async fn take_over(
         context: Context,
         settings: Arc<PartnerSettings>,
         transport: Arc<HttpTransport>,
         handle: Arc<LaneHandle>,
         stop: watch::Receiver<Option<Duration>>,
+        lease: Lease,
     ) -> Result<Lane, StoreError> {
-        let ttl = settings.policy.attempt_timeout + LEASE_MARGIN;
-        let names = [settings.name.clone()];
-        let mut leases = context
-            .store
-            .acquire(&context.instance, &names, ttl)
-            .await?;
-        let lease = leases.pop().ok_or_else(|| StoreError::Internal {
-            detail: format!("the partner {} is owned by another instance", settings.name),
-        })?;
         let (done_in, done) = mpsc::unbounded_channel();
         let partner = Partner::new(settings.policy.clone(), context.clock.timestamp());
         let mut seed = <Xoshiro256PlusPlus as SeedableRng>::Seed::default();
@@ -196,7 +188,7 @@ impl Lane {
 
     /// Prolongs the lease once a third of it is gone.
     async fn keep_lease(&mut self) {
-        let ttl = self.settings.policy.attempt_timeout + LEASE_MARGIN;
+        let ttl = lease_ttl(self.settings.policy.attempt_timeout);
         let left = self.lease.until.saturating_sub(self.context.store.now());
         if Duration::from_nanos(left) > renewed_at(self.settings.policy.attempt_timeout) {
             return;
@@ -512,6 +504,11 @@ impl Lane {
         }
         Stopped { cut }
     }
+}
+
+/// How long a partner is taken for.
+pub(super) fn lease_ttl(attempt_timeout: Duration) -> Duration {
+    attempt_timeout + LEASE_MARGIN
 }
 
 /// A lease with so much left is renewed: early enough that an attempt can begin at any time, since

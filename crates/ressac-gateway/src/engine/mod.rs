@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use ressac_policy::PartnerView;
-use ressac_store::{Outbox, StoreError};
+use ressac_store::{Lease, Outbox, StoreError};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -132,12 +132,18 @@ impl Engine {
         partners: Vec<(Arc<PartnerSettings>, HttpTransport)>,
     ) -> Result<Engine, StoreError> {
         let stop = watch::Sender::new(None);
+        let mut leases = acquire(&context, &partners).await?;
         let mut engine = Engine {
             lanes: BTreeMap::new(),
             tasks: Vec::new(),
             stop,
         };
         for (settings, transport) in partners {
+            let lease = leases
+                .remove(&settings.name)
+                .ok_or_else(|| StoreError::Internal {
+                    detail: format!("the partner {} is owned by another instance", settings.name),
+                })?;
             let handle = LaneHandle::new();
             engine
                 .lanes
@@ -148,6 +154,7 @@ impl Engine {
                 Arc::new(transport),
                 handle,
                 engine.stop.subscribe(),
+                lease,
             )
             .await?;
             engine.tasks.push(tokio::spawn(lane.run()));
@@ -166,5 +173,60 @@ impl Engine {
             }
         }
         left
+    }
+}
+
+/// Takes all partners, those of one lease time in one transaction: with one for each, hundreds of
+/// partners are seconds of waiting for the disk before the first attempt.
+async fn acquire(
+    context: &Context,
+    partners: &[(Arc<PartnerSettings>, HttpTransport)],
+) -> Result<BTreeMap<String, Lease>, StoreError> {
+    let settings = partners.iter().map(|(settings, _)| settings.as_ref());
+    let mut leases = BTreeMap::new();
+    for (ttl, names) in by_lease_time(settings) {
+        let found = context
+            .store
+            .acquire(&context.instance, &names, ttl)
+            .await?;
+        leases.extend(
+            found
+                .into_iter()
+                .map(|lease| (lease.partner.clone(), lease)),
+        );
+    }
+    Ok(leases)
+}
+
+fn by_lease_time<'a>(
+    partners: impl Iterator<Item = &'a PartnerSettings>,
+) -> BTreeMap<Duration, Vec<String>> {
+    let mut names: BTreeMap<Duration, Vec<String>> = BTreeMap::new();
+    for partner in partners {
+        let ttl = lane::lease_ttl(partner.policy.attempt_timeout);
+        names.entry(ttl).or_default().push(partner.name.clone());
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partners_of_one_lease_time_are_taken_together() {
+        let partner = |n: u64, secs| {
+            let url = http::Uri::from_static("http://a.example");
+            let mut partner = PartnerSettings::new(format!("p{n}"), url);
+            partner.policy.attempt_timeout = Duration::from_secs(secs);
+            partner
+        };
+        let partners: Vec<_> = (0..300).map(|n| partner(n, 10 + n % 2)).collect();
+        let taken = by_lease_time(partners.iter());
+        assert_eq!(taken.values().map(Vec::len).collect::<Vec<_>>(), [150, 150]);
+        for (ttl, names) in taken {
+            let longest = partners.iter().filter(|p| names.contains(&p.name));
+            assert!(longest.map(|p| p.policy.attempt_timeout).all(|t| t < ttl));
+        }
     }
 }
