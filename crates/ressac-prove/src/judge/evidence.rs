@@ -63,10 +63,14 @@ fn refusal(view: &OpView<'_>, start: u64) -> Option<String> {
     let pace = view.pace();
     let waits = (0..pace.attempts.saturating_sub(1).min(1000))
         .filter_map(|r| Some((pace.lo(r) + pace.hi(r)?) / 2.0));
-    let total: f64 = waits.sum();
+    // An empty sum of floats is -0.
+    let total = waits.sum::<f64>() + 0.0;
     let failed = view.result.is_some_and(|r| !r.ok);
     if failed && total < 2.0 * down {
-        let why = "its own waits are too short to find the listener open";
+        let why = match pace.base {
+            Some(_) => "its own waits are too short to find the listener open",
+            None => "it claims no waits that would find the listener open",
+        };
         return Some(format!(
             "{why}: {total:.0} ms on average, {down:.0} ms of refusal"
         ));
