@@ -324,6 +324,8 @@ pub struct ProfileChange {
     pub skip: Option<String>,
     /// Another rule for each operation.
     pub rule: Option<RuleText>,
+    /// Another line for people, where it asks for something else.
+    pub title: Option<String>,
     /// Other claims without which it is not run.
     pub needs: Option<Vec<String>>,
     /// Other parts, in the place of the case's own.

@@ -44,6 +44,9 @@ pub fn explain(case: &Case) -> String {
         if let Some(level) = change.level {
             what.push(level.word().to_owned());
         }
+        if let Some(needs) = &change.needs {
+            what.push(format!("needs {}", needs.join(", ")));
+        }
         if let Some(rule) = &change.rule {
             what.push(format!("passes when {}", rule.0));
         }
@@ -51,6 +54,9 @@ pub fn explain(case: &Case) -> String {
             what.push(change.note.clone());
         }
         let _ = writeln!(out, "profile   {name}: {}", what.join("; "));
+        for part in &change.part {
+            explain_part(&mut out, part);
+        }
     }
     let _ = writeln!(out, "mutants   {}", case.mutants.join(", "));
     out

@@ -104,9 +104,9 @@ pub(crate) struct Select {
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<Level>,
 
-    /// Whose rule book.
-    #[arg(long, value_name = "NAME", default_value = "ressac")]
-    profile: String,
+    /// Whose rule book. Default `proxy` where the claims say mode = "proxy", else `ressac`.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
 }
 
 /// How fast.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ressac_prove::{Claims, KnownFailing, Options, PROFILES, Selection, Tempo};
+use ressac_prove::{Claims, KnownFailing, Mode, Options, PROFILES, Selection, Tempo};
 
 use super::{Args, Level, Select};
 use crate::exit::{Exit, Stop};
@@ -20,9 +20,10 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 
 /// The selection, checked.
 pub(super) fn selection(select: &Select) -> Result<Selection, Stop> {
-    if !PROFILES.contains(&select.profile.as_str()) {
+    if let Some(name) = &select.profile
+        && !PROFILES.contains(&name.as_str())
+    {
         let known = PROFILES.join(", ");
-        let name = &select.profile;
         return Err(Stop::usage(format_args!(
             "`{name}` is no profile; there are {known}"
         )));
@@ -44,6 +45,14 @@ pub(super) fn read(path: &Path) -> Result<String, Stop> {
         .map_err(|e| Stop::usage(format_args!("cannot read {}: {e}", path.display())))
 }
 
+/// The rule book where none is named.
+fn by_mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Proxy => "proxy",
+        Mode::Lines | Mode::Exec => "ressac",
+    }
+}
+
 /// Everything that a run needs.
 pub(super) fn of(args: &Args, output: Output) -> Result<Options, Stop> {
     let Some(file) = &args.claims else {
@@ -54,12 +63,6 @@ pub(super) fn of(args: &Args, output: Output) -> Result<Options, Stop> {
     let shown = file.display().to_string();
     let claims = Claims::parse(&shown, &read(file)?)
         .map_err(|e| Stop::shown(Exit::USAGE, e.render(output.color_of_notes())))?;
-    if claims.client.mode == ressac_prove::Mode::Proxy {
-        return Err(Stop::usage(
-            "mode = \"proxy\" is not carried out by this version; \
-            write \"lines\" or \"exec\"",
-        ));
-    }
     let known = match &args.known_failing {
         Some(file) => {
             let shown = file.display().to_string();
@@ -73,6 +76,10 @@ pub(super) fn of(args: &Args, output: Output) -> Result<Options, Stop> {
             "no case is selected; `ressac prove list` shows them",
         ));
     }
+    let profile = match &args.select.profile {
+        Some(name) => name.clone(),
+        None => by_mode(claims.client.mode).to_owned(),
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Options {
         command: args.command.clone(),
@@ -82,7 +89,7 @@ pub(super) fn of(args: &Args, output: Output) -> Result<Options, Stop> {
             super::Tempo::Fast => Tempo::Fast,
             super::Tempo::Real => Tempo::Real,
         },
-        profile: args.select.profile.clone(),
+        profile,
         strict: args.strict,
         jobs: args.jobs.map_or((2 * cores).min(8), |n| n as usize),
         seed: args.seed,
