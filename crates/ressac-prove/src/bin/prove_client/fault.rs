@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use ressac_http::{Failure, FailureKind, Reply};
+use ressac_http::{ClientConfig, Failure, FailureKind, Reply};
 use ressac_policy::{
     End, Hint, HintSource, Jitter, OperationSpec, Outcome, Policy, Ratio, Reason, Timestamp,
     VendorHints,
@@ -29,6 +29,10 @@ pub(crate) struct Seen {
     pub(crate) body: Bytes,
     pub(crate) sent_len: usize,
     pub(crate) stream: bool,
+    pub(crate) http2: bool,
+    pub(crate) goaway: bool,
+    /// How many attempts the instance had made before.
+    pub(crate) turn: usize,
     pub(crate) was_refused: bool,
     pub(crate) was_cut: bool,
     pub(crate) reused: bool,
@@ -37,7 +41,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn new(method: &str, sent_len: usize, stream: bool) -> Self {
+    pub(crate) fn new(method: &str, sent_len: usize, stream: bool, http2: bool) -> Self {
         Self {
             method: method.to_owned(),
             attempts: 0,
@@ -47,6 +51,9 @@ impl Seen {
             body: Bytes::new(),
             sent_len,
             stream,
+            http2,
+            goaway: false,
+            turn: 0,
             was_refused: false,
             was_cut: false,
             reused: false,
@@ -66,6 +73,7 @@ impl Seen {
     pub(crate) fn note_failure(&mut self, failure: &Failure) {
         self.status = failure.reply.as_ref().map(|r| r.status.as_u16());
         self.failure = Some(failure.kind);
+        self.goaway = failure.message.contains("GOAWAY");
         self.was_refused |= is_refusal(failure);
         self.was_cut |= failure.kind == FailureKind::Truncated;
         self.headers = failure
@@ -153,6 +161,22 @@ impl Fault {
         {
             policy.attempt_timeout = limit;
         }
+    }
+
+    pub(crate) fn transport(&self, config: &mut ClientConfig) {
+        match self.name() {
+            "417-is-fatal" => config.expect.resend_on_417 = false,
+            // Twice as long as the case allows is as good as for ever, and over sooner.
+            "waits-for-100-for-ever" => config.expect.wait = Duration::from_secs(10),
+            _ => {}
+        }
+    }
+
+    /// Sends what a certificate forbids.
+    #[cfg(feature = "library")]
+    pub(crate) fn trusts_everybody(&self, first: &Result<Reply, Failure>) -> bool {
+        let refused = |f: &Failure| f.kind == FailureKind::Certificate;
+        self.is("no-verify") && first.as_ref().is_err_and(refused)
     }
 
     pub(crate) fn spec(&self, spec: &mut OperationSpec, method: &str) {

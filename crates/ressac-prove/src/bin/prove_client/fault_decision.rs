@@ -26,6 +26,7 @@ impl Fault {
         let status = seen.status.filter(|_| seen.failure.is_none());
         let on = |wanted: u16| status == Some(wanted);
         let cut = matches!(seen.failure, Some(FailureKind::Reset | FailureKind::Eof));
+        let refused = seen.failure == Some(FailureKind::RefusedStream);
         match self.name() {
             "never-retries" if !outcome.is_success() => Override::Stop(false),
             "stops-after-one" if seen.attempts >= 2 && !outcome.is_success() => {
@@ -62,6 +63,15 @@ impl Fault {
             }
             "103-is-final" if cut => Override::Stop(true),
             "broken-pipe-is-fatal" if on(503) && seen.sent_len > 1 << 20 => Override::Stop(false),
+            "refused-post-is-fatal" if refused && !seen.goaway && seen.method == "POST" => {
+                Override::Stop(false)
+            }
+            "refused-uncounted" if refused && !seen.goaway => endless(seen),
+            "goaway-is-fatal" if refused && seen.goaway => Override::Stop(false),
+            "goaway-always-safe" if cut && seen.goaway => again(Duration::ZERO),
+            // The request went out on another connection; its caller hears of the first one's end.
+            "goaway-surfaces" if seen.http2 && seen.turn > 0 => Override::Stop(false),
+            "no-verify" if seen.failure == Some(FailureKind::Certificate) => Override::Stop(true),
             "tls-cut-is-fatal" if seen.failure == Some(FailureKind::Tls) => Override::Stop(false),
             "retries-bad-certificate" if seen.failure == Some(FailureKind::Certificate) => {
                 again(SHORT)
@@ -72,6 +82,9 @@ impl Fault {
             "accepts-short" | "chunk-eof-is-end"
                 if seen.failure == Some(FailureKind::Truncated) =>
             {
+                Override::Stop(true)
+            }
+            "h2-short-ok" if seen.http2 && seen.failure == Some(FailureKind::Truncated) => {
                 Override::Stop(true)
             }
             "garbage-panics" if cut_or_odd(seen) => std::process::exit(101),

@@ -19,6 +19,9 @@ mod policy;
 mod send;
 mod sign;
 mod told;
+mod transport;
+#[cfg(feature = "library")]
+mod unverified;
 
 use std::process::ExitCode;
 

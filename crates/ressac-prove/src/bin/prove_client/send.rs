@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Request;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ressac_http::{Client, ClientConfig, Failure, Reply, TlsConfig};
+use ressac_http::{Client, Failure, Reply};
 use ressac_policy::{
     Decision, End, Operation, OperationSpec, Outcome, OutcomeKind, Partner, Policy, Reason,
     Timestamp,
@@ -24,6 +24,7 @@ use crate::fault::{Fault, Override, Seen};
 use crate::key;
 use crate::sign::signature;
 use crate::told::Told;
+use crate::transport;
 
 /// What operations of one client instance share.
 #[derive(Debug)]
@@ -47,21 +48,7 @@ impl Instance {
         kind: Kind,
         fault: Fault,
     ) -> Result<Self, String> {
-        // Without an anchor of the case, one that signs nothing: reading the platform's for each
-        // of hundreds of instances would be measured as this client's latency.
-        let mut tls = TlsConfig {
-            platform_roots: false,
-            extra_ca_pem: include_bytes!("nobody.pem").to_vec(),
-            ..TlsConfig::default()
-        };
-        if let Some(file) = task.get("ca_file") {
-            tls.extra_ca_pem = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
-        }
-        let config = ClientConfig {
-            tls,
-            max_response_body: 4 << 20,
-            ..ClientConfig::default()
-        };
+        let config = transport::config(task, &fault)?;
         let clients: Result<_, _> = (0..fault.pools())
             .map(|_| Client::new(config.clone()))
             .collect();
@@ -83,10 +70,10 @@ impl Instance {
         self.wall + self.begun.elapsed()
     }
 
-    /// Each in its turn.
-    fn client(&self) -> Client {
+    /// Each in its turn, and how many had one before.
+    fn client(&self) -> (Client, usize) {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        self.clients[turn % self.clients.len()].clone()
+        (self.clients[turn % self.clients.len()].clone(), turn)
     }
 
     fn partner(&self) -> std::sync::MutexGuard<'_, Partner> {
@@ -164,7 +151,7 @@ impl<'a> Run<'a> {
             webhook_id: format!("msg_{}", uuid::Uuid::now_v7().simple()),
             operation,
             rng: Xoshiro256PlusPlus::from_seed(seed),
-            seen: Seen::new(&method, body.len(), stream),
+            seen: Seen::new(&method, body.len(), stream, transport::is_http2(task)),
             method,
             body,
             key,
@@ -272,9 +259,14 @@ impl<'a> Run<'a> {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Reply, Failure> {
-        let client = self.instance.client();
+        let (client, turn) = self.instance.client();
+        self.seen.turn = turn;
         if !self.instance.fault.leaves_open() {
             let first = client.send(request.clone(), timeout).await;
+            #[cfg(feature = "library")]
+            if self.instance.fault.trusts_everybody(&first) {
+                crate::unverified::reached(&self.url).await;
+            }
             let again = self.instance.fault.second_layer(&first);
             return if again {
                 client.send(request, timeout).await
@@ -287,7 +279,7 @@ impl<'a> Run<'a> {
         match tokio::time::timeout(timeout, open).await {
             Ok(Ok(result)) => result,
             _ => {
-                let client = self.instance.client();
+                let (client, _) = self.instance.client();
                 client
                     .send(Request::new(Bytes::new()), Duration::ZERO)
                     .await
