@@ -262,3 +262,36 @@ fn ht_8_what_cannot_be_sent_is_64_and_not_sent() {
     }
     assert_eq!(post.attempts().len(), 0);
 }
+
+#[test]
+fn the_version_of_http_is_the_callers_or_the_partners_choice() {
+    let mock = Mock::start_blocking();
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, mock.ca_pem()).unwrap();
+    let ca = ["--cacert", ca.to_str().unwrap()];
+    for (tls, options, proto) in [
+        (false, &[][..], "HTTP/1.1"),
+        (false, &["--http2-prior-knowledge"], "HTTP/2"),
+        (true, &[], "HTTP/2"),
+        (true, &["--http1.1"], "HTTP/1.1"),
+    ] {
+        let get = mock.script("GET", "200");
+        let url = if tls { get.tls_url() } else { get.url() };
+        let ran = send(&url, &[&ca, options].concat());
+        assert_eq!((ran.code, get.attempts()[0].proto), (0, proto), "{ran:?}");
+    }
+    let both = ["--http1.1", "--http2-prior-knowledge"];
+    assert_eq!(send("http://127.0.0.1:1/", &both).code, 64);
+}
+
+/// RFC 9113 §8.7: what a partner refuses it has not processed, so that a POST goes again.
+#[test]
+fn vr_2_a_refused_stream_is_sent_again_whatever_the_method() {
+    let mock = Mock::start_blocking();
+    let pay = mock.script("POST", "refused-stream, goaway=below, 201 create");
+    let options = ["-X", "POST", "-d", "x", "--http2-prior-knowledge"];
+    assert_eq!(send(&pay.url(), &options).code, 0);
+    assert_eq!((pay.attempts().len(), pay.effects()), (3, 1));
+    pay.verify();
+}

@@ -12,6 +12,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import wrap
 
 
+# `2` is by ALPN, as it comes.
+HTTP = {"1.1": "--http1.1", "h2c": "--http2-prior-knowledge"}
+
+
 def duration(ms):
     return f'"{round(float(ms))}ms"'
 
@@ -74,6 +78,8 @@ def command(op):
         line += ["--make-key"]
     if op.text("SAFE") == "1":
         line += ["--idempotent"]
+    if version := HTTP.get(op.text("HTTP")):
+        line += [version]
     if authority := op.text("CA_FILE"):
         line += ["--cacert", authority]
     return line + [op.url]

@@ -33,7 +33,9 @@ use crate::output::Output;
 
 The reply's body goes to stdout whatever its status; the exit code says what it means.
 A POST is repeated only where that is safe: with --key or --idempotent, or if it certainly was
-not processed.")]
+not processed.
+A header 'Expect: 100-continue' holds the body back until the partner asks for it, for a second
+at most.")]
 pub(crate) struct Args {
     /// Where to: http or https, without user-info.
     #[arg(value_name = "URL")]
@@ -78,6 +80,14 @@ pub(crate) struct Args {
     /// Trust the certificate authorities of this PEM file too.
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
+
+    /// Speak HTTP/1.1 and nothing else. Default: over https what the partner chooses.
+    #[arg(long = "http1.1")]
+    http1: bool,
+
+    /// Speak HTTP/2 and nothing else, over http without asking first.
+    #[arg(long, conflicts_with = "http1")]
+    http2_prior_knowledge: bool,
 
     /// Write the reply's body to this file instead of stdout.
     #[arg(short, long, value_name = "FILE")]

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Method, Request};
-use ressac_http::{Client, ClientConfig, TlsConfig, parse_header, parse_url};
+use ressac_http::{Client, ClientConfig, TlsConfig, Version, parse_header, parse_url};
 use ressac_policy::OperationSpec;
 use uuid::Uuid;
 
@@ -157,6 +157,11 @@ pub(super) fn client(args: &Args) -> Result<Client, Stop> {
     let config = ClientConfig {
         max_response_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         tls,
+        version: match (args.http1, args.http2_prior_knowledge) {
+            (true, _) => Version::Http1,
+            (_, true) => Version::Http2,
+            _ => Version::Auto,
+        },
         ..ClientConfig::default()
     };
     Client::new(config).map_err(Stop::usage)
