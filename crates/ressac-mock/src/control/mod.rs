@@ -18,6 +18,12 @@ use crate::wire::{BodyError, Conn, NoHead, RequestHead, finish_fin};
 use answer::Answer;
 pub(crate) use calls::{Ports, ports_json};
 
+/// One call, and the bytes of its answer.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn call(ctx: &Context, head: &RequestHead, body: &[u8]) -> Vec<u8> {
+    calls::answer(ctx, head, body).bytes(true).to_vec()
+}
+
 /// The largest body of a call: a scenario.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 /// The most connections at a time.

@@ -5,6 +5,8 @@
 
 mod early;
 mod effect;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 mod h1;
 mod h2;
 mod plan;

@@ -55,6 +55,11 @@ pub struct Mock {
 }
 
 impl Mock {
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn insides(&self) -> (&Arc<Shared>, &control::Context) {
+        (&self.shared, &self.control)
+    }
+
     /// Starts a mock without a scenario on free ports of 127.0.0.1. Runs on the runtime of the
     /// caller: in a single-threaded one, do not block.
     ///
