@@ -2,9 +2,10 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::WantsClientCert;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{AlertDescription, ClientConfig, ConfigBuilder, RootCertStore};
@@ -68,15 +69,32 @@ fn trust(
     if !config.platform_roots {
         return Ok(Ok(builder.with_root_certificates(own)));
     }
-    Ok(match Verifier::new_with_extra_roots(extra, provider) {
+    let verifier = match extra.is_empty() {
+        true => platform(provider),
+        false => Verifier::new_with_extra_roots(extra, provider).map(Arc::new),
+    };
+    Ok(match verifier {
         Ok(verifier) => Ok(builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))),
+            .with_custom_certificate_verifier(verifier)),
         Err(error) => Err(format!(
             "the certificate authorities of this machine cannot be used ({error}); install them, \
              or name one as extra CA"
         )),
     })
+}
+
+/// The machine's authorities, read once in a process: a gateway has a client for each partner, and
+/// reading them takes ten milliseconds. What could not be read is tried again.
+fn platform(provider: Arc<CryptoProvider>) -> Result<Arc<Verifier>, rustls::Error> {
+    static READ: Mutex<Option<Arc<Verifier>>> = Mutex::new(None);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(verifier) = &*read {
+        return Ok(Arc::clone(verifier));
+    }
+    let verifier = Arc::new(Verifier::new_with_extra_roots([], provider)?);
+    *read = Some(Arc::clone(&verifier));
+    Ok(verifier)
 }
 
 fn identity(
