@@ -75,6 +75,11 @@ async fn play(
     let mock = start_mock(bench, plan).await?;
     let bodies = write_bodies(plan, folder)?;
     let state = folder.join("state");
+    // What a durable client left there in an earlier run would be its past.
+    if state.exists() {
+        std::fs::remove_dir_all(&state)
+            .map_err(|e| format!("cannot empty {}: {e}", state.display()))?;
+    }
     std::fs::create_dir_all(&state).map_err(|e| format!("cannot make {}: {e}", state.display()))?;
     let mode = bench.options.claims.client.mode;
     let mut teller = Teller::new(&case.id, mode, base_url(&mock), plan, &state);
