@@ -91,11 +91,17 @@ impl Parser<'_> {
         }
     }
 
-    fn any(&mut self) -> Result<Rule, RuleError> {
+    /// Counts a level down; the caller counts it up again.
+    fn deeper(&mut self) -> Result<(), RuleError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.wrong("nested too deep"));
+        match self.depth > DEEPEST {
+            true => Err(self.wrong("nested too deep")),
+            false => Ok(()),
         }
+    }
+
+    fn any(&mut self) -> Result<Rule, RuleError> {
+        self.deeper()?;
         let mut ways = vec![self.all()?];
         while self.eat('|') {
             ways.push(self.all()?);
@@ -174,12 +180,14 @@ impl Parser<'_> {
     }
 
     fn sum(&mut self) -> Result<Expr, RuleError> {
+        self.deeper()?;
         let mut left = self.product()?;
         while let Some(Token::Sign(sign @ ('+' | '-'))) = self.peek().cloned() {
             self.next += 1;
             let right = self.product()?;
             left = Expr::Calc(Box::new(left), sign, Box::new(right));
         }
+        self.depth -= 1;
         Ok(left)
     }
 
@@ -267,6 +275,8 @@ mod tests {
                 "{error}"
             );
         }
-        assert!("(".repeat(1000).parse::<Rule>().is_err());
+        for deep in ["(", "hi(", "warn{"] {
+            assert!(deep.repeat(20_000).parse::<Rule>().is_err(), "{deep}");
+        }
     }
 }
