@@ -61,8 +61,8 @@ def policy(told):
     base, cap = duration("base_ms") or '"2s"', duration("cap_ms") or '"10m"'
     budget = told.get("budget") or "off"
     # A message waits for a token as long as its window lasts; where a case is about the budget
-    # there has to be an end to see. Elsewhere the window explains nothing.
-    window = '"60s"' if budget == "off" else '"5s"'
+    # there has to be an end to see, and what waits must not spend what the calm brings in.
+    window = '"60s"' if budget == "off" else '"2s"'
     settings = {
         "mode": '"durable"',
         "retries": int(told["attempts"]) - 1 if told.get("attempts") else None,
