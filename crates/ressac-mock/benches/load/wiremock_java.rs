@@ -66,7 +66,7 @@ pub(crate) fn start(warm_up: usize) -> Result<[Contender; 2], String> {
     ];
     // What a JVM has not compiled yet is not what it can do.
     both.iter_mut().for_each(|c| {
-        c.run(warm_up);
+        c.run((warm_up / SHARE).max(crate::CONNECTIONS));
     });
     Ok(both)
 }
