@@ -75,9 +75,9 @@ NOTE = (
     "with its documented options, does on the wire what the case forbids. Wrappers that know no "
     "HTTP repeat whatever they wrap; that they do not stop a POST is what the first column says. "
     "A full column is no seal, and an empty claim is asked for nothing. How a row is made, and how "
-    "to correct it: grid/README.md. One cell again: grid/run.sh --only ROW --case CASE. "
-    "Preliminary: each row ran once, on two cores with other work on them, and no red cell has been "
-    "repeated twenty times yet; grid/FINDINGS.md says which causes were found in a client's source."
+    "to correct it: grid/README.md. Each red cell was run twenty times more; how often it was red, "
+    "and the line that runs it again, stands below the table. What each comes from: "
+    "grid/FINDINGS.md."
 )
 
 

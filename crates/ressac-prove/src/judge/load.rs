@@ -88,7 +88,7 @@ pub(super) fn breaker_opens(views: &[OpView<'_>], rule: &Rule) -> Vec<Finding> {
         return Vec::new();
     };
     let last_start = record.starts.iter().map(|s| s.t).max().unwrap_or(0);
-    let in_flight = in_flight_at_reply(views, 20);
+    let in_flight = in_flight_at_reply(views, 20).max(let_in_at_result(views, 20));
     let most = 20 + in_flight;
     let Some((index, gap)) = silence(&times, last_start) else {
         let seen = format!("{} arrivals, no silence of {}", times.len(), ms(SILENCE));
@@ -170,6 +170,18 @@ fn in_flight_at_reply(views: &[OpView<'_>], n: usize) -> usize {
         .flat_map(|v| &v.attempts)
         .filter(under_way)
         .count()
+}
+
+/// Operations beyond `n` that were started before the client told of its result number `n`: until
+/// then its breaker may not have counted so many.
+fn let_in_at_result(views: &[OpView<'_>], n: usize) -> usize {
+    let mut told: Vec<u64> = views.iter().filter_map(|v| Some(v.result?.t)).collect();
+    told.sort_unstable();
+    let Some(at) = told.get(n - 1) else {
+        return 0;
+    };
+    let started = views.iter().filter(|v| v.start.is_some_and(|t| t <= *at));
+    started.count().saturating_sub(n)
 }
 
 /// Half-open lets a few through, and when they fail it is silent again.
