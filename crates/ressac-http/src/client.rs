@@ -70,7 +70,7 @@ impl Client {
     ///
     /// A setting that cannot work, or PEM text that is none. Missing platform authorities are no
     /// error here, so that plain `http` works without them; `https` then fails as
-    /// [`FailureKind::Invalid`].
+    /// [`FailureKind::Invalid`](crate::FailureKind::Invalid).
     pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let dialler = Dialler {
