@@ -18,7 +18,10 @@ use crate::servers::plain;
 /// Tokens of the scenario; each runs through it again and again.
 const TOKENS: usize = 32;
 /// It is sent this part of what the others are: it takes many times as long.
-const SHARE: usize = 5;
+const SHARE: usize = 40;
+/// And this part of it, of each kind of request, before the first round: on one core a JVM has
+/// little time to compile while it answers.
+const WARM_UP: usize = 8;
 /// How long a JVM may take to start.
 const START: Duration = Duration::from_secs(60);
 
@@ -66,7 +69,7 @@ pub(crate) fn start(warm_up: usize) -> Result<[Contender; 2], String> {
     ];
     // What a JVM has not compiled yet is not what it can do.
     both.iter_mut().for_each(|c| {
-        c.run((warm_up / SHARE).max(crate::CONNECTIONS));
+        c.run((warm_up / WARM_UP).max(crate::CONNECTIONS));
     });
     Ok(both)
 }
