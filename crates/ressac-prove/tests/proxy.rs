@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use ressac_prove::{Case, Claims, Options, RunError, Verdict, cases};
-use support::{all, assert_clean, case, claims, lines, options, run, try_run};
+use support::{all, assert_clean, case, claims, lines, options, run, try_run, turns_red};
 
 /// What a proxy differs in, and a few that it has in common with clients.
 const SAMPLE: [&str; 14] = [
@@ -49,18 +49,7 @@ fn a_right_proxy_passes() {
 fn red(case: &'static Case, mutant: &str) -> Result<(), String> {
     let mut options = proxied(claims("proxy"), &["--mutant", mutant], &[case.number()]);
     options.case_limit = Duration::from_secs(20);
-    let report = run(options);
-    let verdict = &report.cases[0];
-    match verdict.verdict {
-        Verdict::Fail | Verdict::Warn => Ok(()),
-        Verdict::Inconclusive if verdict.reason.contains("lag") => Ok(()),
-        other => Err(format!(
-            "{} {mutant}: {} ({})",
-            case.id,
-            other.word(),
-            verdict.reason
-        )),
-    }
+    turns_red(options, case, mutant)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ressac_prove::{Case, Verdict, cases};
-use support::{all, claims, lines, options, run, try_run};
+use support::{all, claims, lines, options, try_run, turns_red};
 
 /// One or two of each group, on every commit.
 const SAMPLE: [&str; 11] = [
@@ -22,19 +22,7 @@ fn red(case: &'static Case, mutant: &str) -> Result<(), String> {
         &[case.number()],
     );
     options.case_limit = Duration::from_secs(15);
-    let report = run(options);
-    let verdict = &report.cases[0];
-    match verdict.verdict {
-        Verdict::Fail | Verdict::Warn => Ok(()),
-        // The rule was seen broken; on this machine it could have been the lag.
-        Verdict::Inconclusive if verdict.reason.contains("lag") => Ok(()),
-        other => Err(format!(
-            "{} {mutant}: {} ({})",
-            case.id,
-            other.word(),
-            verdict.reason
-        )),
-    }
+    turns_red(options, case, mutant)
 }
 
 /// Side by side, as a case mostly waits; group H has the machine for itself.

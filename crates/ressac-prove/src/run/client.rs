@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ressac_mock::Mock;
+use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::courier::Leave;
 use super::exec::Exec;
-use super::lines::Lines;
-use super::process::{Running, Signal};
+use super::lines::{Lines, drain};
+use super::process::{GRACE, Running, Signal};
 use super::proxy::Proxy;
 use super::tell::Teller;
 use crate::claims::Mode;
@@ -61,6 +63,33 @@ impl Stage {
         self.said
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Keeps what a process that serves all operations says of its errors.
+    pub(super) fn keep_errors(&self, err: Option<ChildStderr>) {
+        let stage = self.clone();
+        tokio::spawn(async move {
+            if let Some(err) = err {
+                drain(err, |bytes| Said::add(&mut stage.said().err, bytes)).await;
+            }
+        });
+    }
+
+    /// Tells of its end, and not before its last words: `words` is over when they were heard.
+    pub(super) fn tell_end(&self, mut child: Child, running: Running, words: JoinHandle<()>) {
+        let stage = self.clone();
+        tokio::spawn(async move {
+            let status = child.wait().await;
+            let t = stage.mock.now();
+            running.gone();
+            let _ = tokio::time::timeout(GRACE, words).await;
+            stage.tell(Event::End(ProcessEnd {
+                op: None,
+                code: status.ok().and_then(|s| s.code()),
+                t,
+                by_us: running.ended_by_us(),
+            }));
+        });
     }
 
     /// Nobody listens any more once the part is over.

@@ -9,7 +9,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use super::client::{Event, Said, Stage};
 use super::process::{Running, spawn};
 use crate::plan::PlannedOp;
-use crate::record::{OpResult, ProcessEnd};
+use crate::record::OpResult;
 
 /// The longest line taken from a client.
 const LONGEST: usize = 1024 * 1024;
@@ -33,26 +33,8 @@ impl Lines {
                 listen(out, &reader).await;
             }
         });
-        let reader = stage.clone();
-        tokio::spawn(async move {
-            if let Some(err) = err {
-                drain(err, |bytes| Said::add(&mut reader.said().err, bytes)).await;
-            }
-        });
-        let (waiter, state) = (stage.clone(), running.clone());
-        tokio::spawn(async move {
-            let status = child.wait().await;
-            let t = waiter.mock.now();
-            state.gone();
-            // Its last words count before its end.
-            let _ = tokio::time::timeout(super::process::GRACE, output).await;
-            waiter.tell(Event::End(ProcessEnd {
-                op: None,
-                code: status.ok().and_then(|s| s.code()),
-                t,
-                by_us: state.ended_by_us(),
-            }));
-        });
+        stage.keep_errors(err);
+        stage.tell_end(child, running.clone(), output);
         Ok(Self {
             input,
             running,

@@ -16,7 +16,6 @@ use super::courier::{Leave, Parcel, carry};
 use super::lines::drain;
 use super::process::{Running, spawn};
 use crate::plan::PlannedOp;
-use crate::record::ProcessEnd;
 
 /// How often it is tried whether the proxy accepts connections.
 const KNOCK: Duration = Duration::from_millis(10);
@@ -44,29 +43,13 @@ impl Proxy {
         let (mut child, running) = spawn(&stage.command, &environment, Stdio::null())?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let reader = stage.clone();
-        tokio::spawn(async move {
+        let output = tokio::spawn(async move {
             if let Some(out) = out {
                 drain(out, |bytes| Said::add(&mut reader.said().out, bytes)).await;
             }
         });
-        let reader = stage.clone();
-        tokio::spawn(async move {
-            if let Some(err) = err {
-                drain(err, |bytes| Said::add(&mut reader.said().err, bytes)).await;
-            }
-        });
-        let (waiter, state) = (stage.clone(), running.clone());
-        tokio::spawn(async move {
-            let status = child.wait().await;
-            let t = waiter.mock.now();
-            state.gone();
-            waiter.tell(Event::End(ProcessEnd {
-                op: None,
-                code: status.ok().and_then(|s| s.code()),
-                t,
-                by_us: state.ended_by_us(),
-            }));
-        });
+        stage.keep_errors(err);
+        stage.tell_end(child, running.clone(), output);
         let mut on_the_way = JoinSet::new();
         let (knocker, state) = (stage.clone(), running.clone());
         on_the_way.spawn(async move {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ressac_prove::{
-    CaseVerdict, Claims, KnownFailing, Mode, Options, Report, RunError, Selection, Tempo, Verdict,
+    Case, CaseVerdict, Claims, KnownFailing, Mode, Options, Report, RunError, Selection, Tempo,
+    Verdict,
 };
 
 /// Is everything to be run, as at night?
@@ -66,6 +67,23 @@ pub(crate) fn exec(mut claims: Claims) -> Claims {
 pub(crate) fn case<'r>(report: &'r Report, number: &str) -> &'r CaseVerdict {
     let found = report.cases.iter().find(|c| c.id.starts_with(number));
     found.unwrap_or_else(|| panic!("{number} is not in the report"))
+}
+
+/// A wrong client over its own case: it is seen to be wrong, or says what it came to instead.
+pub(crate) fn turns_red(options: Options, case: &Case, mutant: &str) -> Result<(), String> {
+    let report = run(options);
+    let verdict = &report.cases[0];
+    match verdict.verdict {
+        Verdict::Fail | Verdict::Warn => Ok(()),
+        // The rule was seen broken; on this machine it could have been the lag.
+        Verdict::Inconclusive if verdict.reason.contains("lag") => Ok(()),
+        other => Err(format!(
+            "{} {mutant}: {} ({})",
+            case.id,
+            other.word(),
+            verdict.reason
+        )),
+    }
 }
 
 /// Fails with everything that is not well.
