@@ -190,3 +190,21 @@ fn find<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_authorities_are_read_once() {
+        let read = || {
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            // A machine without authorities gives none, twice.
+            platform(provider).ok()
+        };
+        match (read(), read()) {
+            (Some(one), Some(other)) => assert!(Arc::ptr_eq(&one, &other)),
+            (one, other) => assert_eq!(one.is_some(), other.is_some()),
+        }
+    }
+}

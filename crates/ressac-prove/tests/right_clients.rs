@@ -98,3 +98,19 @@ fn a_modest_client_is_held_to_what_it_claims() {
     assert_ne!(support::case(&report, "A01").verdict, Verdict::NotClaimed);
     assert_eq!(support::case(&report, "E05").verdict, Verdict::NotClaimed);
 }
+
+/// A durable client would find there what it did in an earlier run.
+#[test]
+fn what_an_earlier_run_left_in_a_state_folder_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = folder.path().join("cases/B01/state/left");
+    std::fs::create_dir_all(left.parent().unwrap()).unwrap();
+    std::fs::write(&left, "from before").unwrap();
+    let report = run(ressac_prove::Options {
+        out: Some(folder.path().to_owned()),
+        ..options(claims("reference"), &["reference"], &["B01"])
+    });
+    assert_clean(&report);
+    assert!(!left.exists());
+    assert!(left.parent().unwrap().is_dir(), "its folder is there");
+}
