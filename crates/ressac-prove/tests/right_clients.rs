@@ -114,3 +114,12 @@ fn what_an_earlier_run_left_in_a_state_folder_is_gone() {
     assert!(!left.exists());
     assert!(left.parent().unwrap().is_dir(), "its folder is there");
 }
+
+/// The profile asks for exactly three attempts, so it has to tell the client three.
+#[test]
+fn a_profile_tells_the_pace_that_it_asks_for() {
+    let mut options = options(claims("reference"), &["reference"], &["A04"]);
+    options.profile = "aws-standard".to_owned();
+    let report = run(options);
+    assert_eq!(report.cases[0].verdict, Verdict::Pass, "{}", lines(&report));
+}
