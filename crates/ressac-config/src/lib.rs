@@ -34,7 +34,7 @@ pub use explain::{
     Worst, explain,
 };
 pub use lint::{Warning, lints};
-pub use model::{Addresses, GatewayConfig, Idempotency, PartnerConfig, StoreConfig};
+pub use model::{Addresses, GatewayConfig, HttpVersion, Idempotency, PartnerConfig, StoreConfig};
 pub use named::{Field, NamedPolicy, Origin};
 pub use read::Environment;
 pub use reference::reference_page;

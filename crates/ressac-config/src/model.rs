@@ -25,6 +25,8 @@ pub struct PartnerConfig {
     pub headers: Vec<(String, Secret)>,
     /// Certificates trusted for this partner besides the system's. The file existed at load.
     pub ca_file: Option<PathBuf>,
+    /// Default [`HttpVersion::Auto`].
+    pub http_version: HttpVersion,
     pub(crate) place: Place,
     pub(crate) url_place: Option<Place>,
     pub(crate) policy_place: Option<Place>,
@@ -40,6 +42,18 @@ pub struct Idempotency {
     pub ttl: Duration,
     /// Send it as a quoted structured string. Default false.
     pub quoted: bool,
+}
+
+/// Which versions of HTTP are spoken to a partner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// Over `https` what the partner chooses in the TLS handshake, over `http` HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1 and nothing else.
+    Http1,
+    /// HTTP/2 and nothing else; over `http` by prior knowledge.
+    Http2,
 }
 
 /// The gateway's own settings.

@@ -147,6 +147,7 @@ fn is_shown(path: &[&str]) -> bool {
                 || policy_setting(&rest.join(".")).is_some()
         }
         ["partner", _, "policy" | "ca_file" | "idempotency", ..] => true,
+        ["partner", _, "http_version"] => true,
         ["gateway", name] => GATEWAY.iter().any(|setting| setting.name == *name),
         _ => false,
     }

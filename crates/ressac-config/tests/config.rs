@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ressac_config::{Addresses, Config, Environment, NamedPolicy, Origin, StoreConfig, lints};
+use ressac_config::{
+    Addresses, Config, Environment, HttpVersion, NamedPolicy, Origin, StoreConfig, lints,
+};
 use ressac_policy::{CallWindow, Mode, Policy, Ratio};
 
 fn parse(text: &str) -> Config {
@@ -181,6 +183,26 @@ fn cf_2_files_are_found_from_the_folder_of_the_configuration() {
     std::fs::write(at("token"), "x".repeat(70_000)).unwrap();
     std::fs::write(at("ressac.toml"), text).unwrap();
     assert!(Config::load(&[at("ressac.toml")]).is_err());
+}
+
+#[test]
+fn a_partner_is_spoken_to_in_the_version_it_was_given() {
+    let said = |line: &str| {
+        let config = parse(&format!("[partner.a]\nurl = \"http://a\"\n{line}"));
+        config.partner("a").unwrap().http_version
+    };
+    assert_eq!(said(""), HttpVersion::Auto);
+    assert_eq!(said("http_version = \"auto\""), HttpVersion::Auto);
+    assert_eq!(said("http_version = \"1.1\""), HttpVersion::Http1);
+    assert_eq!(said("http_version = \"2\""), HttpVersion::Http2);
+
+    let wrong = "[partner.a]\nurl = \"http://a\"\nhttp_version = \"http2\"";
+    let error = Config::parse("t.toml", wrong, &Environment::of([])).unwrap_err();
+    let [only] = error.diagnostics() else {
+        panic!("{error}");
+    };
+    assert_eq!(only.location(), Some(("t.toml", 3)));
+    assert!(error.to_string().contains("did you mean \"2\"?"), "{error}");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
-use ressac_config::{Addresses, Config, PartnerConfig, StoreConfig};
-use ressac_http::{AddressPolicy, ClientConfig, TlsConfig, parse_header};
+use ressac_config::{Addresses, Config, HttpVersion, PartnerConfig, StoreConfig};
+use ressac_http::{AddressPolicy, ClientConfig, TlsConfig, Version, parse_header};
 use ressac_store::{SqliteOptions, SqliteStore, StoreError};
 
 use crate::clock::BootClock;
@@ -116,6 +116,11 @@ fn partner_settings(
         tls: TlsConfig {
             extra_ca_pem,
             ..TlsConfig::default()
+        },
+        version: match partner.http_version {
+            HttpVersion::Auto => Version::Auto,
+            HttpVersion::Http1 => Version::Http1,
+            HttpVersion::Http2 => Version::Http2,
         },
         ..ClientConfig::default()
     };

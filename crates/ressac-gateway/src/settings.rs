@@ -56,7 +56,7 @@ pub struct PartnerSettings {
     /// Headers of every attempt, over what came with the message. Values marked sensitive stay out
     /// of logs.
     pub headers: HeaderMap,
-    /// The connection: trust, limits, addresses.
+    /// The connection: trust, limits, addresses, the version of HTTP.
     pub client: ClientConfig,
 }
 

@@ -70,6 +70,18 @@ pub enum Version {
     Http2,
 }
 
+impl Version {
+    /// `auto`, `1.1` or `2`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Version::Auto => "auto",
+            Version::Http1 => "1.1",
+            Version::Http2 => "2",
+        }
+    }
+}
+
 /// What becomes of a request whose caller set `Expect: 100-continue` (RFC 9110 §10.1.1). Without
 /// a body there is nothing to wait for, and the header is left out.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ mod header;
 mod partner;
 mod policy;
 mod refer;
+mod version;
 
 use std::sync::Arc;
 

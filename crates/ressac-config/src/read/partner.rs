@@ -7,9 +7,10 @@ use http::Uri;
 use toml::de::{DeTable, DeValue};
 
 use super::header::{check_name, key_header};
+use super::version::http_version;
 use super::{Entry, Reader, text};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Idempotency, PartnerConfig};
+use crate::model::{HttpVersion, Idempotency, PartnerConfig};
 use crate::secret::Secret;
 use crate::settings::{Fault, PARTNER, duration, flag};
 use crate::source::{Place, is_reference};
@@ -68,6 +69,7 @@ pub(crate) fn read_partner(reader: &mut Reader<'_>, entry: &Entry<'_>) -> Option
             .map(|(name, value, _)| (name, value))
             .collect(),
         ca_file: draft.ca_file,
+        http_version: draft.http_version,
         place: entry.place.clone(),
         url_place: draft.url_place,
         policy_place,
@@ -84,6 +86,7 @@ struct Draft {
     idempotency_place: Option<Place>,
     headers: Vec<(String, Secret, Place)>,
     ca_file: Option<PathBuf>,
+    http_version: HttpVersion,
 }
 
 impl Draft {
@@ -117,6 +120,10 @@ fn one(reader: &mut Reader<'_>, section: &str, draft: &mut Draft, item: &Entry<'
         }
         "headers" => headers(reader, draft, item),
         "ca_file" => draft.ca_file = ca_file(reader, item),
+        "http_version" => {
+            let said = reader.take("http_version", item, http_version);
+            draft.http_version = said.unwrap_or_default();
+        }
         _ => {
             let known = PARTNER
                 .iter()

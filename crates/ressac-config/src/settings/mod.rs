@@ -15,7 +15,7 @@ pub(crate) use apply::Apply;
 pub(crate) use gateway::GATEWAY;
 pub(crate) use partner::PARTNER;
 pub(crate) use policy::{GROUPS, POLICY, policy_setting};
-pub(crate) use value::{Fault, duration, flag, one_of, or_word, size};
+pub(crate) use value::{Fault, duration, flag, one_of, or_word, size, word};
 
 /// What a value looks like.
 #[derive(Clone, Copy, Debug, PartialEq)]

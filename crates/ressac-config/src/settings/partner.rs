@@ -75,4 +75,12 @@ pub(crate) const PARTNER: &[Setting] = &[
         "a file",
         "Certificates (PEM) that are trusted for this partner besides the system's.",
     ),
+    setting(
+        "http_version",
+        Shape::Words(&["auto", "1.1", "2"]),
+        "auto",
+        "",
+        "What is spoken. `auto`: over https what the partner chooses in the TLS handshake, over \
+         http HTTP/1.1. `1.1`, `2`: nothing else; HTTP/2 over http is by prior knowledge (h2c).",
+    ),
 ];

@@ -184,7 +184,7 @@ pub(super) fn call_window(value: &DeValue<'_>) -> Result<CallWindow, Fault> {
     }
 }
 
-pub(super) fn word<T: Copy>(value: &DeValue<'_>, known: &[(&'static str, T)]) -> Result<T, Fault> {
+pub(crate) fn word<T: Copy>(value: &DeValue<'_>, known: &[(&'static str, T)]) -> Result<T, Fault> {
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     let fix = format!("write \"{}\"", names.join("\" or \""));
     let DeValue::String(text) = value else {

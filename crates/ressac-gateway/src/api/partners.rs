@@ -19,6 +19,8 @@ pub(super) struct PartnersView {
 struct PartnerView {
     partner: String,
     url: String,
+    /// What it is spoken to in, as its setting says.
+    http_version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     breaker: Option<BreakerView>,
     /// Tokens of the retry budget; absent where it is off.
@@ -60,6 +62,7 @@ pub(super) async fn list(axum::extract::State(api): State) -> Result<Json<Partne
         partners.push(PartnerView {
             partner: name.clone(),
             url: settings.url.to_string(),
+            http_version: settings.client.version.as_str(),
             breaker: view.as_ref().map(breaker),
             budget_tokens: view.as_ref().and_then(|view| view.partner.tokens),
             in_flight: view.as_ref().map_or(0, |view| view.partner.in_flight),

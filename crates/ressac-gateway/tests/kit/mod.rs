@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ressac_config::{Config, Environment};
 use ressac_gateway::{BootClock, Gateway, Idempotency, PartnerSettings, Settings};
 use ressac_mock::{Mock, Scenario};
 use ressac_policy::Policy;
@@ -44,16 +45,7 @@ pub(crate) struct Kit {
 impl Kit {
     /// A partner `p` whose every path follows this script.
     pub(crate) async fn start(script: &str, options: Options) -> Kit {
-        let scenario = format!(
-            "version = 1\n\
-             idempotency = {{ header = \"Idempotency-Key\" }}\n\
-             [[route]]\nname = \"in\"\npath = \"/{{rest...}}\"\nscript = '{script}'\n\
-             resource = {{ id = \"doc_{{n}}\" }}\n"
-        );
-        let scenario = Scenario::parse(&scenario).unwrap();
-        let mock = Mock::start_with(scenario, ressac_mock::Options::default())
-            .await
-            .unwrap();
+        let mock = partner(script).await;
         let url = format!("{}/in", mock.url()).parse().unwrap();
         let mut partner = PartnerSettings::new("p", url);
         partner.policy = options.policy;
@@ -70,6 +62,33 @@ impl Kit {
             partners: vec![partner],
         };
         let folder = tempfile::tempdir().unwrap();
+        let gateway = open(&settings, &folder).await;
+        Kit {
+            mock,
+            gateway,
+            settings,
+            folder,
+        }
+    }
+
+    /// A partner `p` as these lines of its table say; it honours no keys. `URL` and `TLS_URL` in
+    /// them are the mock's, which speaks HTTP/1.1 and HTTP/2 at both; `CA` is the file of its
+    /// authority.
+    pub(crate) async fn configured(script: &str, lines: &str) -> Kit {
+        let mock = partner(script).await;
+        let folder = tempfile::tempdir().unwrap();
+        let authority = folder.path().join("ca.pem");
+        std::fs::write(&authority, mock.ca_pem()).unwrap();
+        let lines = lines
+            .replace("TLS_URL", &format!("'{}'", mock.tls_url()))
+            .replace("URL", &format!("'{}'", mock.url()))
+            .replace("CA", &format!("'{}'", authority.display()));
+        let text = format!(
+            "[policy.quick]\nbase = \"50ms\"\ncap = \"400ms\"\nattempt_timeout = \"5s\"\n\
+             [partner.p]\npolicy = \"quick\"\n{lines}\n[gateway]\nlisten = \"127.0.0.1:0\"\n"
+        );
+        let config = Config::parse("t.toml", &text, &Environment::of([])).unwrap();
+        let settings = Settings::from_config(&config).unwrap();
         let gateway = open(&settings, &folder).await;
         Kit {
             mock,
@@ -173,6 +192,19 @@ impl Kit {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+async fn partner(script: &str) -> Mock {
+    let scenario = format!(
+        "version = 1\n\
+         idempotency = {{ header = \"Idempotency-Key\" }}\n\
+         [[route]]\nname = \"in\"\npath = \"/{{rest...}}\"\nscript = '{script}'\n\
+         resource = {{ id = \"doc_{{n}}\" }}\n"
+    );
+    let scenario = Scenario::parse(&scenario).unwrap();
+    Mock::start_with(scenario, ressac_mock::Options::default())
+        .await
+        .unwrap()
 }
 
 async fn open(settings: &Settings, folder: &tempfile::TempDir) -> Gateway {
