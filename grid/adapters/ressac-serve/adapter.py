@@ -231,6 +231,7 @@ class Gateway:
 class Adapter:
     def __init__(self):
         self.told, self.gateways, self.starting = {}, {}, threading.Lock()
+        self.accepted = {}
         self.workers = concurrent.futures.ThreadPoolExecutor(16)
         self.remembering = threading.Lock()
 
@@ -249,13 +250,15 @@ class Adapter:
                 self.gateways[name] = Gateway(name, partners, op, self.told, self.state)
             return self.gateways[name]
 
-    def known(self, op):
-        """The message that an earlier process was given for this operation."""
+    def earlier(self):
+        """The messages that an earlier process was given, by the URL of their operation.
+
+        Read before this one writes any: a line is not always written in one piece."""
         try:
             with open(os.path.join(self.state, "accepted")) as file:
-                return dict(line.split() for line in file).get(op.url)
+                return dict(line.split() for line in file if line.endswith("\n"))
         except FileNotFoundError:
-            return None
+            return {}
 
     def remember(self, op, message):
         with self.remembering, open(os.path.join(self.state, "accepted"), "a") as file:
@@ -264,7 +267,7 @@ class Adapter:
     def begin(self, op, read_at):
         try:
             gateway = self.gateway(op)
-            message = self.known(op)
+            message = self.accepted.get(op.url)
             if not message:
                 message = gateway.hand_over(op, op.client, read_at)
                 self.remember(op, message)
@@ -279,6 +282,7 @@ class Adapter:
             fields = json.loads(line)
             if "hello" in fields:
                 self.told = fields
+                self.accepted = self.earlier()
                 say({"ready": 1, "name": "ressac serve", "version": "".join(version)})
             elif "cancel" in fields:
                 for gateway in list(self.gateways.values()):
