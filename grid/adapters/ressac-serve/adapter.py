@@ -5,7 +5,8 @@ RESSAC is the binary to run; without it, the one on the path.
 
 A client instance is a partner. Its messages with a key go to a second partner of the same address
 that is said to honour keys. Partners stand in the configuration, so there is one gateway for the
-instances that most cases have, and one more for each set of instances that a case needs besides.
+instances that most cases have, and one more for each set of instances, or version of HTTP, that a
+case needs besides.
 """
 
 import concurrent.futures
@@ -31,6 +32,8 @@ SETS = [
     ("more", [f"c{n}" for n in range(25, 101)]),
     ("many", [f"c{n}" for n in range(101, 451)]),
 ]
+# What an operation speaks, as `http_version` has it.
+HTTP = {"1.1": "1.1", "2": "2", "h2c": "2"}
 VENDOR = ["retry-after-ms", "x-ms-retry-after-ms", "RateLimit", "RateLimit-Reset",
           "X-RateLimit-Reset"]
 # The history keeps so much of a reply's body.
@@ -94,7 +97,8 @@ class Gateway:
                  f'store = "sqlite:{name}.db"', 'stop_timeout = "500ms"']
         for partner in partners:
             lines += [f"[partner.{partner}]", 'policy = "prove"',
-                      f'url = "{origin.scheme}://{origin.netloc}"']
+                      f'url = "{origin.scheme}://{origin.netloc}"',
+                      f'http_version = "{HTTP[op.http]}"']
             if op.ca_file:
                 lines.append(f"ca_file = {json.dumps(op.ca_file)}")
             if name.startswith("keyed"):
@@ -244,7 +248,7 @@ class Adapter:
         kind = "plain" if op.fields.get("key_mode") in (None, "none") else "keyed"
         own = (f"only-{op.client}", [op.client])
         which, partners = next((s for s in SETS if op.client in s[1]), own)
-        name = f"{kind}-{which}"
+        name = f"{kind}-{which}" + ("" if op.http == "1.1" else f"-{op.http}")
         with self.starting:
             if name not in self.gateways:
                 self.gateways[name] = Gateway(name, partners, op, self.told, self.state)
