@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::pool::Pool;
 use crate::reply::Reply;
 use crate::shared::Shared;
-use crate::tls;
 
 /// The longest time limit of an attempt: a day. A clock cannot count to any `Duration`.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -72,13 +71,7 @@ impl Client {
     /// error here, so that plain `http` works without them; `https` then fails as
     /// [`FailureKind::Invalid`](crate::FailureKind::Invalid).
     pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
-        config.check()?;
-        let dialler = Dialler {
-            policy: config.address_policy.clone(),
-            tls: tls::connector(&config.tls, config.version)?,
-            version: config.version,
-            resolver: Arc::default(),
-        };
+        let dialler = Dialler::new(&config)?;
         let pool = Arc::new(Pool::new(config.idle_timeout, config.max_idle_per_host));
         let shared_for = match config.max_idle_per_host {
             0 => Duration::ZERO,

@@ -24,9 +24,12 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// A connection that stands, TLS included.
+/// A connection that stands, TLS included. It is read and written as HTTP sees it; a [`Watch`]
+/// tells what the socket saw.
+///
+/// [`Watch`]: crate::Watch
 #[derive(Debug)]
-pub(crate) struct Dialled {
+pub struct Dialled {
     pub(crate) transport: Transport,
     pub(crate) wire: Wire,
     pub(crate) remote: SocketAddr,
@@ -34,9 +37,31 @@ pub(crate) struct Dialled {
     pub(crate) http2: bool,
 }
 
-/// How connections are made.
+/// Makes connections as a [`Client`](crate::Client) does, for a caller that speaks HTTP on them
+/// itself: a proxy that passes a reply on as it comes, where the client gives it whole.
+///
+/// What ends a request on such a connection is told by [`Failure::of_http1`] and
+/// [`Failure::of_http2`], with the proof of a [`Client`](crate::Client).
+///
+/// ```
+/// use std::time::Duration;
+/// use ressac_http::{ClientConfig, Dialler, FailureKind, Sent, parse_url};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A port that nobody listens on.
+/// let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+/// let partner = parse_url(&format!("http://127.0.0.1:{port}/"))?;
+///
+/// let dialler = Dialler::new(&ClientConfig::default())?;
+/// let failure = dialler.dial(&partner, Duration::from_secs(10)).await.unwrap_err();
+/// assert_eq!(failure.kind, FailureKind::Refused);
+/// assert_eq!(failure.sent, Sent::NotSent);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Dialler {
+pub struct Dialler {
     pub(crate) policy: AddressPolicy,
     pub(crate) tls: Connector,
     pub(crate) version: Version,

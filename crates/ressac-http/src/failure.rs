@@ -140,7 +140,8 @@ impl Failure {
         Self::new(kind, Sent::NotSent, message)
     }
 
-    pub(crate) fn new(kind: FailureKind, sent: Sent, message: impl Into<String>) -> Self {
+    /// A failure that nothing else is known of.
+    pub fn new(kind: FailureKind, sent: Sent, message: impl Into<String>) -> Self {
         Self {
             kind,
             sent,

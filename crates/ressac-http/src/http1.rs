@@ -152,11 +152,10 @@ impl Connection {
         let remote = self.remote;
         let message = format!("{what} ({}): {}", remote, chain(&error));
         let mut failure = self.failed(kind, message, before).await;
-        if returned {
-            failure.sent = Sent::NotSent;
-        } else if matches!(kind, FailureKind::Certificate | FailureKind::Tls) {
-            failure.sent = failure.sent.min(Sent::NotProcessed);
-        }
+        failure.sent = match returned {
+            true => Sent::NotSent,
+            false => failure.sent.min(proof(kind)),
+        };
         failure
     }
 
@@ -254,7 +253,7 @@ async fn drain(mut body: Incoming) -> Option<()> {
 
 /// What kind of end this was, before a reply's head was there. It says nothing about processing:
 /// a reset reads the same whether the partner saw nothing or did everything.
-fn classify(error: &hyper::Error, answered: bool) -> (FailureKind, &'static str) {
+pub(crate) fn classify(error: &hyper::Error, answered: bool) -> (FailureKind, &'static str) {
     match tls::refusal(error).filter(|_| !answered) {
         Some(FailureKind::Certificate) => {
             return (
@@ -293,6 +292,14 @@ fn classify(error: &hyper::Error, answered: bool) -> (FailureKind, &'static str)
     }
 }
 
+/// What that kind of end proves, if bytes of the request went out: TLS says more than the connection.
+pub(crate) fn proof(kind: FailureKind) -> Sent {
+    match kind {
+        FailureKind::Certificate | FailureKind::Tls => Sent::NotProcessed,
+        _ => Sent::MaybeProcessed,
+    }
+}
+
 fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
@@ -305,7 +312,7 @@ fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
 }
 
 /// The error with its causes. hyper's texts are fixed phrases: they quote nothing of a message.
-fn chain(error: &hyper::Error) -> String {
+pub(crate) fn chain(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -26,6 +26,7 @@ mod cidr;
 mod client;
 mod config;
 mod connect;
+mod dial;
 mod expect;
 mod failure;
 mod http1;
@@ -47,6 +48,9 @@ pub use client::Client;
 pub use config::{
     ClientCertificate, ClientConfig, ConfigError, ExpectContinue, TlsConfig, Version,
 };
+pub use connect::{Dialled, Dialler};
+pub use dial::Watch;
 pub use failure::{Failure, FailureKind, ReplyHead, Sent};
 pub use reply::Reply;
 pub use target::{InvalidRequest, parse_header, parse_url};
+pub use wire::Unread;

@@ -79,7 +79,7 @@ pub(crate) enum Host {
 }
 
 impl Origin {
-    fn of(uri: &Uri) -> Result<Self, InvalidRequest> {
+    pub(crate) fn of(uri: &Uri) -> Result<Self, InvalidRequest> {
         let tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
