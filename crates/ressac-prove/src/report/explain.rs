@@ -53,6 +53,10 @@ pub fn explain(case: &Case) -> String {
         if !change.note.is_empty() {
             what.push(change.note.clone());
         }
+        if what.is_empty() && change.part.is_empty() {
+            // It is the same case; only those that have to fail it are others.
+            continue;
+        }
         let _ = writeln!(out, "profile   {name}: {}", what.join("; "));
         for part in &change.part {
             explain_part(&mut out, part);

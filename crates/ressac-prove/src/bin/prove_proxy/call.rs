@@ -10,10 +10,15 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ressac_policy::{Decision, End, Hint, Operation, OperationSpec, Outcome, OutcomeKind, Reason};
+use ressac_http::{Failure, FailureKind};
+use ressac_policy::{
+    Decision, End, Hint, Operation, OperationSpec, Outcome, OutcomeKind, Reason, VendorHints,
+};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::arriving::Arriving;
 use crate::body::{Held, Outgoing};
+use crate::fault;
 use crate::headers::{REASON, end_to_end, for_upstream};
 use crate::passed::{Down, Kept, Passed};
 use crate::proxy::Proxy;
@@ -194,13 +199,19 @@ impl Failed {
 
 async fn send(proxy: &Proxy, outline: &mut Outline, until: Instant) -> Came {
     let begun = Instant::now();
-    let sent = timeout_at(until, proxy.upstream.send(outline.request())).await;
+    let mut sent = proxy.upstream.send(outline.request(), until).await;
+    for _ in 0..proxy.fault.uncounted() {
+        if !matches!(&sent, Err(failure) if failure.kind == FailureKind::RefusedStream) {
+            break;
+        }
+        sleep(Duration::from_millis(5)).await;
+        sent = proxy.upstream.send(outline.request(), until).await;
+    }
     let answer = match sent {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(outcome)) => return Came::Failure(outcome.took(begun.elapsed()), None),
-        Err(_) => {
-            let outcome = Outcome::new(OutcomeKind::Timeout).took(begun.elapsed());
-            return Came::Failure(outcome, None);
+        Ok(answer) => answer,
+        Err(failure) => {
+            let (outcome, failed) = unanswered(proxy, outline, failure).await;
+            return Came::Failure(outcome.took(begun.elapsed()), failed);
         }
     };
     let mut outcome = of_head(proxy, &answer.head).took(begun.elapsed());
@@ -220,6 +231,29 @@ async fn send(proxy: &Proxy, outline: &mut Outline, until: Instant) -> Came {
     Came::Failure(outcome, Some(failed))
 }
 
+/// What a failure means, as `ressac-http` has it.
+async fn unanswered(
+    proxy: &Proxy,
+    outline: &Outline,
+    mut failure: Failure,
+) -> (Outcome, Option<Failed>) {
+    if proxy.fault.is("no-verify")
+        && failure.kind == FailureKind::Certificate
+        && fault::reached(&proxy.upstream.url_of(&outline.target)).await
+    {
+        let (head, ()) = Response::new(()).into_parts();
+        let kept = Kept::Whole(Bytes::new());
+        let reply = Failed {
+            head,
+            kept,
+            link: None,
+        };
+        return (Outcome::status(200), Some(reply));
+    }
+    proxy.fault.mistake(&mut failure, &outline.method);
+    (failure.outcome(proxy.now(), VendorHints::NONE), None)
+}
+
 impl Failed {
     fn let_go_if_whole(&mut self, proxy: &Proxy) {
         if self.kept.is_whole() {
@@ -229,7 +263,7 @@ impl Failed {
 }
 
 /// Reads a failure's body as far as it is kept.
-async fn keep(mut body: Incoming, until: Instant) -> Kept {
+async fn keep(mut body: Arriving, until: Instant) -> Kept {
     let mut begin = BytesMut::new();
     loop {
         match timeout_at(until, body.frame()).await {
@@ -264,9 +298,8 @@ fn of_head(proxy: &Proxy, head: &response::Parts) -> Outcome {
 fn gave_up(proxy: &Proxy, end: &End, last: Option<Failed>) -> Response<Down> {
     let Some(Failed { head, kept, link }) = last else {
         let status = match (end.last, end.reason) {
-            (Some(OutcomeKind::Timeout), _) | (_, Reason::WindowClosed) => {
-                StatusCode::GATEWAY_TIMEOUT
-            }
+            (Some(OutcomeKind::Timeout | OutcomeKind::ConnectTimeout), _)
+            | (_, Reason::WindowClosed) => StatusCode::GATEWAY_TIMEOUT,
             (None, _) | (_, Reason::CircuitOpen | Reason::BudgetSpent) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -316,6 +349,7 @@ fn passed_again(proxy: &Arc<Proxy>, outline: &mut Outline) -> Option<crate::pass
     let (proxy, request) = (Arc::clone(proxy), outline.request());
     Some(Box::pin(async move {
         sleep(Duration::from_millis(100)).await;
-        proxy.upstream.send(request).await.ok()
+        let until = Instant::now() + Duration::from_secs(30);
+        proxy.upstream.send(request, until).await.ok()
     }))
 }

@@ -1,25 +1,33 @@
 //! A retrying proxy that the suite is tried on: right, or with one fault.
 //!
-//! `prove-proxy [--mutant NAME]` listens on `PROVE_LISTEN` and sends on to `PROVE_UPSTREAM`. The
-//! engine of `ressac-policy` decides every retry. A request body is kept up to a limit, so that it
-//! can be sent again; a reply is passed on as it comes, and from its first byte on nothing is sent
-//! again.
+//! `prove-proxy [--mutant NAME]` listens on `PROVE_LISTEN` and sends on to `PROVE_UPSTREAM`, in the
+//! version of HTTP that `PROVE_HTTP` names, over TLS where the URL says so. The engine of
+//! `ressac-policy` decides every retry, by what `ressac-http` holds for proven. A request body is
+//! kept up to a limit, so that it can be sent again; a reply is passed on as it comes, and from its
+//! first byte on nothing is sent again.
 
+mod arriving;
 mod body;
 mod call;
 mod fault;
 mod headers;
+mod http1;
+mod http2;
 mod passed;
 mod policy;
 mod proxy;
+mod shared;
 mod told;
+#[cfg(feature = "library")]
+#[path = "../prove_client/unverified.rs"]
+mod unverified;
 mod upstream;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
+use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -110,7 +118,7 @@ async fn connection(proxy: Arc<Proxy>, socket: TcpStream) {
         }
     });
     // What breaks a connection is downstream's affair.
-    let _ = http1::Builder::new()
+    let _ = Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .serve_connection(TokioIo::new(socket), service)

@@ -6,10 +6,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::Response;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http::header::CONTENT_LENGTH;
+use hyper::body::{Body, Frame, SizeHint};
 use ressac_policy::{Outcome, OutcomeKind, Processed};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::arriving::Arriving;
 use crate::call::Call;
 use crate::headers::end_to_end;
 use crate::upstream::{Answer, Link};
@@ -26,7 +28,7 @@ pub(crate) type Again = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
 pub(crate) enum Kept {
     Whole(Bytes),
     /// The rest is still to come.
-    Part(Bytes, Box<Incoming>),
+    Part(Bytes, Box<Arriving>),
     /// There is no more.
     Cut(Bytes),
 }
@@ -38,10 +40,16 @@ impl Kept {
 }
 
 /// A body that goes downstream.
-pub(crate) enum Down {
+pub(crate) struct Down {
+    source: Source,
+    /// It broke off, and what came before is on its way.
+    cut: bool,
+}
+
+enum Source {
     Kept {
         begin: Bytes,
-        rest: Option<Box<Incoming>>,
+        rest: Option<Box<Arriving>>,
         cut: bool,
         /// Closes the upstream's connection once nobody reads it any more.
         _link: Option<Link>,
@@ -56,18 +64,22 @@ impl Down {
             Kept::Part(begin, rest) => (begin, Some(rest), false),
             Kept::Cut(begin) => (begin, None, true),
         };
-        Self::Kept {
+        Self::from(Source::Kept {
             begin,
             rest,
             cut,
             _link: link,
-        }
+        })
+    }
+
+    fn from(source: Source) -> Self {
+        Self { source, cut: false }
     }
 }
 
 /// A success as it comes. From its first byte on nothing is sent again.
 pub(crate) struct Passed {
-    body: Incoming,
+    body: Arriving,
     until: Pin<Box<Sleep>>,
     begun: Instant,
     status: u16,
@@ -76,6 +88,8 @@ pub(crate) struct Passed {
     link: Option<Link>,
     again: Option<Again>,
     broken: bool,
+    /// The fault: downstream is told that the body is whole.
+    hides_the_cut: bool,
 }
 
 impl Passed {
@@ -85,7 +99,16 @@ impl Passed {
         until: Instant,
         again: Option<Again>,
     ) -> Response<Down> {
-        let Answer { head, body, link } = answer;
+        let Answer {
+            mut head,
+            mut body,
+            link,
+        } = answer;
+        let short_ok = call.proxy.fault.is("h2-short-ok") && body.forget_length();
+        if short_ok {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let hides_the_cut = short_ok || call.proxy.fault.is("hides-the-cut");
         let passed = Self {
             body,
             until: Box::pin(sleep_until(until)),
@@ -95,8 +118,9 @@ impl Passed {
             link: Some(link),
             again,
             broken: false,
+            hides_the_cut,
         };
-        let mut reply = Response::new(Down::Passed(Box::new(passed)));
+        let mut reply = Response::new(Down::from(Source::Passed(Box::new(passed))));
         *reply.status_mut() = head.status;
         *reply.headers_mut() = end_to_end(&head.headers);
         reply
@@ -148,12 +172,8 @@ impl Passed {
     }
 
     fn broke_off(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokeOff>>> {
-        let hides = self
-            .call
-            .as_ref()
-            .is_some_and(|call| call.proxy.fault.is("hides-the-cut"));
         self.settle(Outcome::new(OutcomeKind::Truncated).proving(Processed::Yes));
-        if hides {
+        if self.hides_the_cut {
             return Poll::Ready(None);
         }
         self.broken = self.again.is_some();
@@ -173,15 +193,9 @@ impl Drop for Passed {
     }
 }
 
-impl Body for Down {
-    type Data = Bytes;
-    type Error = BrokeOff;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokeOff>>> {
-        match self.get_mut() {
+impl Source {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokeOff>>> {
+        match self {
             Self::Passed(passed) => passed.poll(cx),
             Self::Kept { begin, .. } if !begin.is_empty() => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(begin)))))
@@ -189,32 +203,53 @@ impl Body for Down {
             Self::Kept { cut: true, .. } => Poll::Ready(Some(Err(BrokeOff))),
             Self::Kept {
                 rest: Some(rest), ..
-            } => Pin::new(rest)
-                .poll_frame(cx)
-                .map(|frame| frame.map(|frame| frame.map_err(|_| BrokeOff))),
+            } => Pin::new(rest).poll_frame(cx),
             Self::Kept { .. } => Poll::Ready(None),
         }
     }
+}
+
+impl Body for Down {
+    type Data = Bytes;
+    type Error = BrokeOff;
+
+    /// hyper drops what it has not written yet when a body fails, the head of the reply included,
+    /// and writes it when a body has nothing at the moment: so a cut is told one turn later.
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokeOff>>> {
+        if self.cut {
+            return Poll::Ready(Some(Err(BrokeOff)));
+        }
+        let frame = self.source.poll(cx);
+        if !matches!(frame, Poll::Ready(Some(Err(_)))) {
+            return frame;
+        }
+        self.cut = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Passed(passed) => passed.body.is_end_stream(),
-            Self::Kept {
+        match &self.source {
+            Source::Passed(passed) => passed.body.is_end_stream(),
+            Source::Kept {
                 begin, rest, cut, ..
             } => begin.is_empty() && rest.is_none() && !cut,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Passed(passed) => passed.body.size_hint(),
-            Self::Kept {
+        match &self.source {
+            Source::Passed(passed) => passed.body.size_hint(),
+            Source::Kept {
                 begin,
                 rest: None,
                 cut: false,
                 ..
             } => SizeHint::with_exact(begin.len() as u64),
-            Self::Kept { .. } => SizeHint::new(),
+            Source::Kept { .. } => SizeHint::new(),
         }
     }
 }

@@ -24,8 +24,7 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) fn new(told: &Told, fault: Fault) -> Result<Self, String> {
-        let url = told.get("upstream").ok_or("PROVE_UPSTREAM is not set")?;
-        let upstream = Upstream::new(&url)?;
+        let upstream = Upstream::new(*told, fault.clone())?;
         let authority = HeaderValue::from_str(&upstream.authority);
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let wall = Timestamp::ZERO + since.unwrap_or(Duration::ZERO);

@@ -1,162 +1,229 @@
-//! Connections to the upstream: one request, one reply, and what a failure proves.
+//! The upstream: over which connection a request goes, and what a failure proves.
 //!
-//! `ressac-http` gives replies whole, and a proxy passes them on as they come; so hyper's
-//! connections are driven here.
+//! `ressac-http` makes the connections and judges their ends. Its client gives replies whole, and
+//! a proxy passes them on as they come; so requests and replies are driven here.
 
-use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::{Request, response};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
-use ressac_policy::{Outcome, OutcomeKind, Processed};
-use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use http::uri::Scheme;
+use http::{Request, Uri, response};
+use ressac_http::{
+    ClientConfig, Dialler, Failure, FailureKind, Sent, TlsConfig, Version, parse_url,
+};
+use tokio::time::Instant;
 
+use crate::arriving::Arriving;
 use crate::body::Outgoing;
+use crate::fault::Fault;
+use crate::shared::Shared;
+use crate::told::Told;
+use crate::{http1, http2};
 
 /// Connections kept for the next request.
 const MOST_IDLE: usize = 16;
-/// How long a connection may take to be ready again after a reply.
-const READY: Duration = Duration::from_millis(20);
 
 /// Where requests are sent on.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) authority: String,
-    idle: Mutex<Vec<Link>>,
+    scheme: Scheme,
+    url: Uri,
+    dialler: Dialler,
+    fault: Fault,
+    /// Connections of HTTP/1.1 that wait for their next request.
+    idle: Mutex<Vec<http1::Connection>>,
+    /// Those of HTTP/2, where it is spoken.
+    shared: Option<Shared>,
 }
 
-/// A connection. Dropping it closes the socket.
+/// A connection that one request uses: its own, or one that it shares with others.
 #[derive(Debug)]
-pub(crate) struct Link {
-    sender: SendRequest<Outgoing>,
-    driver: AbortHandle,
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
+pub(crate) enum Link {
+    Own(http1::Connection),
+    Shared(http2::Lease),
 }
 
 /// A reply whose body is still to come.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) head: response::Parts,
-    pub(crate) body: Incoming,
+    pub(crate) body: Arriving,
     pub(crate) link: Link,
 }
 
+/// A failure, and the request where it came back whole: not a byte of it was sent.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    failure: Failure,
+    unsent: Option<Box<Request<Outgoing>>>,
+}
+
+impl Unanswered {
+    pub(crate) fn unsent(why: impl Into<String>, request: Request<Outgoing>) -> Self {
+        Self {
+            failure: Failure::new(FailureKind::Eof, Sent::NotSent, why),
+            unsent: Some(Box::new(request)),
+        }
+    }
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            unsent: None,
+        }
+    }
+}
+
 impl Upstream {
-    /// From `http://ADDRESS:PORT`.
-    pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let authority = url
-            .strip_prefix("http://")
-            .map(|rest| rest.trim_end_matches('/'))
-            .filter(|authority| !authority.contains('/'))
-            .ok_or_else(|| format!("`{url}` is no http://ADDRESS:PORT"))?;
+    /// From `PROVE_UPSTREAM`, `PROVE_HTTP` and `PROVE_CA_FILE`.
+    pub(crate) fn new(told: Told, fault: Fault) -> Result<Self, String> {
+        let url = told.get("upstream").ok_or("PROVE_UPSTREAM is not set")?;
+        let url = parse_url(&url).map_err(|e| format!("PROVE_UPSTREAM: {e}"))?;
+        let (Some(authority), "/") = (url.authority(), url.path()) else {
+            return Err(format!("PROVE_UPSTREAM: `{url}` has a path"));
+        };
+        let version = version(told.get("http").as_deref())?;
+        let config = ClientConfig {
+            version,
+            tls: trust(told)?,
+            ..ClientConfig::default()
+        };
         Ok(Self {
-            authority: authority.to_owned(),
+            authority: authority.to_string(),
+            scheme: url.scheme().cloned().unwrap_or(Scheme::HTTP),
+            dialler: Dialler::new(&config).map_err(|e| e.to_string())?,
+            url,
+            fault,
             idle: Mutex::default(),
+            shared: (version == Version::Http2).then(Shared::default),
         })
+    }
+
+    /// Where a request to `target` goes.
+    pub(crate) fn url_of(&self, target: &Uri) -> String {
+        format!("{}://{}{target}", self.scheme, self.authority)
     }
 
     /// Sends it over a connection that is open, or a fresh one. A request that is handed back
     /// unsent has met a connection that had died, and goes out on a fresh one: no attempt was made.
-    pub(crate) async fn send(&self, mut request: Request<Outgoing>) -> Result<Answer, Outcome> {
-        while let Some(link) = self.take() {
-            match exchange(link, request).await {
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Outgoing>,
+        until: Instant,
+    ) -> Result<Answer, Failure> {
+        let surfaced = self.surfaced();
+        while let Some(link) = self.waiting().await {
+            match self.exchange(link, request, until).await {
                 Ok(answer) => return Ok(answer),
-                Err((_, Some(unsent))) => request = *unsent,
-                Err((outcome, None)) => {
-                    // Those beside it are as old, and each would cost a retry to find out.
-                    self.idle().clear();
-                    return Err(outcome);
+                Err(Unanswered {
+                    unsent: Some(unsent),
+                    ..
+                }) => request = *unsent,
+                Err(Unanswered { failure, .. }) => {
+                    if matches!(failure.kind, FailureKind::Reset | FailureKind::Eof) {
+                        // Those beside it are as old, and each would cost a retry to find out.
+                        self.idle().clear();
+                    }
+                    return Err(failure);
                 }
             }
         }
-        let link = self.open().await?;
-        exchange(link, request)
-            .await
-            .map_err(|(outcome, unsent)| match unsent {
-                Some(_) => outcome.proving(Processed::No),
-                None => outcome,
-            })
-    }
-
-    /// Keeps it for the next request.
-    pub(crate) fn keep(&self, link: Link) {
-        let mut idle = self.idle();
-        if idle.len() < MOST_IDLE && !link.sender.is_closed() {
-            idle.push(link);
+        let link = self.open(until).await?;
+        match (self.exchange(link, request, until).await, surfaced) {
+            (Err(Unanswered { failure, .. }), _) | (Ok(_), Some(failure)) => Err(failure),
+            (Ok(answer), None) => Ok(answer),
         }
     }
 
-    fn take(&self) -> Option<Link> {
-        self.idle().pop()
+    /// Keeps it for the next request. One that is shared is kept anyway.
+    pub(crate) fn keep(&self, link: Link) {
+        let Link::Own(connection) = link else {
+            return;
+        };
+        let mut idle = self.idle();
+        if idle.len() < MOST_IDLE && connection.is_open() {
+            idle.push(connection);
+        }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn waiting(&self) -> Option<Link> {
+        match &self.shared {
+            Some(shared) => shared.waiting().await.map(Link::Shared),
+            None => self.idle().pop().map(Link::Own),
+        }
     }
 
-    async fn open(&self) -> Result<Link, Outcome> {
-        let refused = || Outcome::new(OutcomeKind::Refused).proving(Processed::No);
-        let socket = TcpStream::connect(&self.authority)
-            .await
-            .map_err(|_| refused())?;
-        let _ = socket.set_nodelay(true);
-        let (sender, connection) = handshake(TokioIo::new(socket))
-            .await
-            .map_err(|_| refused())?;
-        let driver = tokio::spawn(async move {
-            // Its error reaches the sender, where there is a request to answer for.
-            let _ = connection.await;
-        });
-        Ok(Link {
-            sender,
-            driver: driver.abort_handle(),
+    async fn open(&self, until: Instant) -> Result<Link, Failure> {
+        let dialled = async {
+            let left = until.saturating_duration_since(Instant::now());
+            self.dialler.dial(&self.url, left).await
+        };
+        match &self.shared {
+            Some(shared) => {
+                let dial = async { http2::Connection::open(dialled.await?).await };
+                shared.open(until, dial).await.map(Link::Shared)
+            }
+            None => http1::Connection::open(dialled.await?).await.map(Link::Own),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        link: Link,
+        request: Request<Outgoing>,
+        until: Instant,
+    ) -> Result<Answer, Unanswered> {
+        // A timer may be late by its tick; nothing may begin when the time is over.
+        if Instant::now() >= until {
+            let message = "no time was left to send";
+            return Err(Failure::new(FailureKind::Timeout, Sent::NotSent, message).into());
+        }
+        let ((head, body), link) = match link {
+            Link::Own(connection) => {
+                let (reply, connection) = connection.exchange(request, until).await?;
+                (Arriving::over_http1(reply), Link::Own(connection))
+            }
+            Link::Shared(lease) => {
+                let (reply, lease) = lease.exchange(&self.scheme, request, until).await?;
+                (Arriving::over_http2(reply), Link::Shared(lease))
+            }
+        };
+        Ok(Answer { head, body, link })
+    }
+
+    /// The fault: a request goes out on another connection, and downstream hears how the one before
+    /// it ended.
+    fn surfaced(&self) -> Option<Failure> {
+        let ended = self.shared.as_ref().is_some_and(Shared::has_ended);
+        (ended && self.fault.is("goaway-surfaces")).then(|| {
+            let message = "the connection before it has ended";
+            Failure::new(FailureKind::Invalid, Sent::MaybeProcessed, message)
         })
     }
-}
 
-/// A failure, and the request where not a byte of it was sent.
-type Failed = (Outcome, Option<Box<Request<Outgoing>>>);
-
-async fn exchange(mut link: Link, request: Request<Outgoing>) -> Result<Answer, Failed> {
-    let ready = timeout(READY, link.sender.ready()).await;
-    if !matches!(ready, Ok(Ok(()))) {
-        return Err((Outcome::new(OutcomeKind::Eof), Some(Box::new(request))));
-    }
-    match link.sender.try_send_request(request).await {
-        Ok(reply) => {
-            let (head, body) = reply.into_parts();
-            Ok(Answer { head, body, link })
-        }
-        Err(mut failed) => {
-            let unsent = failed.take_message().map(Box::new);
-            Err((Outcome::new(kind(&failed.into_error())), unsent))
-        }
+    fn idle(&self) -> MutexGuard<'_, Vec<http1::Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How a connection ended before the reply's head was there. What is no HTTP counts as an end.
-fn kind(error: &hyper::Error) -> OutcomeKind {
-    if error.is_incomplete_message() || error.is_parse() {
-        return OutcomeKind::Eof;
+/// `2` is agreed on in the TLS handshake, `h2c` is known beforehand; the URL says which it is.
+fn version(told: Option<&str>) -> Result<Version, String> {
+    match told {
+        None | Some("1.1") => Ok(Version::Http1),
+        Some("2" | "h2c") => Ok(Version::Http2),
+        Some(other) => Err(format!("PROVE_HTTP is `{other}`, not 1.1, 2 or h2c")),
     }
-    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::UnexpectedEof
-        {
-            return OutcomeKind::Eof;
-        }
-        next = error.source();
+}
+
+/// The authority of `PROVE_CA_FILE` and no other; without it the machine's.
+fn trust(told: Told) -> Result<TlsConfig, String> {
+    let mut tls = TlsConfig::default();
+    if let Some(file) = told.get("ca_file") {
+        let pem = std::fs::read(&file);
+        tls.extra_ca_pem = pem.map_err(|e| format!("PROVE_CA_FILE: {file}: {e}"))?;
+        tls.platform_roots = false;
     }
-    OutcomeKind::Reset
+    Ok(tls)
 }
