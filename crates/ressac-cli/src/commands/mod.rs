@@ -1,14 +1,19 @@
 //! One file or folder for each command: its arguments, and what it does.
 
+#[cfg(not(all(feature = "gateway", feature = "sim")))]
+pub(crate) mod absent;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod dead;
+#[cfg(feature = "gateway")]
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod mock;
 pub(crate) mod prove;
 pub(crate) mod send;
+#[cfg(feature = "gateway")]
 pub(crate) mod serve;
+#[cfg(feature = "sim")]
 pub(crate) mod sim;
 
 use tokio::runtime::{Builder, Runtime};
