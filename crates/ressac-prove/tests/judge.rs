@@ -404,6 +404,11 @@ fn an_attempts_limit_counts_from_the_start_of_the_operation_for_floors() {
 /// `told` ms later.
 fn breaker(through: usize, cold: f64, told: f64) -> (Verdict, String) {
     let case = find_case("H09").unwrap();
+    let all = breaker_run(case, through, cold, told);
+    verdict(case, &all, Level::Must, false)
+}
+
+fn breaker_run(case: &'static Case, through: usize, cold: f64, told: f64) -> Vec<PartRecord> {
     let mut all = records(case);
     let r = &mut all[0];
     for op in 0..r.plan.ops.len() {
@@ -426,7 +431,24 @@ fn breaker(through: usize, cold: f64, told: f64) -> (Verdict, String) {
         let later = if i < through { told } else { 1.0 };
         end(r, op, sent + later, false, 503);
     }
-    verdict(case, &all, Level::Must, false)
+    all
+}
+
+#[test]
+fn a_client_held_up_for_a_moment_still_refuses_at_once() {
+    let case = find_case("H09").unwrap();
+    let held_up = |operations: usize| {
+        let mut all = breaker_run(case, 20, 0.0, 10.0);
+        for result in &mut all[0].results[100..100 + operations] {
+            result.t += 60 * MS;
+        }
+        verdict(case, &all, Level::Must, false)
+    };
+    // Of some 270 that were offered in the silence.
+    let (judged, why) = held_up(10);
+    assert_eq!(judged, Verdict::Pass, "{why}");
+    let (judged, why) = held_up(20);
+    assert_eq!(judged, Verdict::Fail, "{why}");
 }
 
 #[test]
