@@ -58,7 +58,7 @@ fn main() {
     println!("load before: {load}");
     let mut contenders = vec![hyper(), mock_200(), mock_per_token(), wiremock_rs()];
     match wiremock_java::start(size.requests) {
-        Ok(both) => contenders.extend(both),
+        Ok(several) => contenders.extend(several),
         Err(why) => println!("wiremock: not run: {why}"),
     }
     let mut results = vec![Vec::with_capacity(size.rounds); contenders.len()];

@@ -1,11 +1,12 @@
-//! WireMock, the Java program: a process of its own, held on one core.
+//! WireMock, the Java program: processes of their own, held on one core.
 //!
 //! Its jar is the file that `RESSAC_WIREMOCK_JAR` names, or what `npm ci --prefix bench/wiremock`
-//! brings. Replies are not chunked and the request journal holds as many entries as ours.
+//! brings. Replies are not chunked. In one process the request journal holds as many entries as
+//! ours; the other keeps none, for the journal is what takes most of its time.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -19,9 +20,9 @@ use crate::servers::plain;
 const TOKENS: usize = 32;
 /// It is sent this part of what the others are: it takes many times as long.
 const SHARE: usize = 40;
-/// And this part of it, of each kind of request, before the first round: on one core a JVM has
-/// little time to compile while it answers.
-const WARM_UP: usize = 8;
+/// And this part of it, of each kind of request, before the first round: on one core a JVM goes on
+/// compiling for some thousands of replies, and the journal of the one has to be full.
+const WARM_UP: usize = 2;
 /// How long a JVM may take to start.
 const START: Duration = Duration::from_secs(60);
 
@@ -36,42 +37,65 @@ impl Drop for Running {
     }
 }
 
-/// Starts it and warms it up; why not, where it cannot be had.
-pub(crate) fn start(warm_up: usize) -> Result<[Contender; 2], String> {
+/// Starts both and warms them up; why not, where it cannot be had.
+pub(crate) fn start(warm_up: usize) -> Result<Vec<Contender>, String> {
     let jar = jar()?;
-    let port = free_port()?;
-    let mut command = Command::new("taskset");
-    command.args(["-c", "1", "java", "-jar"]).arg(&jar);
-    command.args(["--port", &port.to_string()]);
-    command.args(["--bind-address", "127.0.0.1", "--disable-banner"]);
-    command.args(["--use-chunked-encoding", "never"]);
-    command.args(["--max-request-journal-entries", "10000"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().map_err(|e| format!("taskset: {e}"))?;
-    // taskset becomes java, so that the id is that of the server.
-    let process = Some(child.id());
-    let running = Rc::new(std::cell::RefCell::new(Running(child)));
-    let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    wait(addr, &mut running.borrow_mut())?;
-    stub(addr)?;
-    let contender = |name, request| Contender {
-        name,
-        addr,
-        request,
-        sent: 0,
-        share: SHARE,
-        process,
-        _alive: Box::new(Rc::clone(&running)),
-    };
-    let mut both = [
-        contender("WireMock: `200`", plain as fn(usize) -> String),
-        contender("WireMock: `503 x2, 200` per token", per_token),
+    let keeping = Server::start(&jar, &["--max-request-journal-entries", "10000"])?;
+    let bare = Server::start(&jar, &["--no-request-journal"])?;
+    let mut contenders = vec![
+        keeping.contender("WireMock: `200`", plain),
+        keeping.contender("WireMock: `503 x2, 200` per token", per_token),
+        bare.contender("WireMock, no journal: `200`", plain),
     ];
     // What a JVM has not compiled yet is not what it can do.
-    both.iter_mut().for_each(|c| {
-        c.run((warm_up / WARM_UP).max(crate::CONNECTIONS));
-    });
-    Ok(both)
+    for contender in &mut contenders {
+        contender.run((warm_up / WARM_UP).max(crate::CONNECTIONS));
+    }
+    Ok(contenders)
+}
+
+/// A process, and where it listens.
+struct Server {
+    addr: SocketAddr,
+    id: u32,
+    running: Rc<Running>,
+}
+
+impl Server {
+    fn start(jar: &Path, journal: &[&str]) -> Result<Server, String> {
+        let port = free_port()?;
+        let mut command = Command::new("taskset");
+        command.args(["-c", "1", "java", "-jar"]).arg(jar);
+        command.args(["--port", &port.to_string()]);
+        command.args(["--bind-address", "127.0.0.1", "--disable-banner"]);
+        command.args(["--use-chunked-encoding", "never"]);
+        command.args(journal);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| format!("taskset: {e}"))?;
+        // taskset becomes java, so that the id is that of the server.
+        let id = child.id();
+        let mut running = Running(child);
+        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        wait(addr, &mut running)?;
+        stub(addr)?;
+        Ok(Server {
+            addr,
+            id,
+            running: Rc::new(running),
+        })
+    }
+
+    fn contender(&self, name: &'static str, request: fn(usize) -> String) -> Contender {
+        Contender {
+            name,
+            addr: self.addr,
+            request,
+            sent: 0,
+            share: SHARE,
+            process: Some(self.id),
+            _alive: Box::new(Rc::clone(&self.running)),
+        }
+    }
 }
 
 /// Three requests in a row for each token.
