@@ -168,7 +168,7 @@ fn table(contenders: &[Contender], results: &[Vec<Got>]) {
         let used = median(rounds.iter().map(cpu));
         let used_ratio = median(rounds.iter().zip(&results[0]).map(|(a, b)| cpu(b) / cpu(a)));
         println!(
-            "| {} | {rate:.0} | {ratio:.2} | {used:.1} | {used_ratio:.2} |",
+            "| {} | {rate:.0} | {ratio:.3} | {used:.1} | {used_ratio:.3} |",
             contender.name
         );
     }
