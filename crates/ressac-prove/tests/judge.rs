@@ -4,10 +4,10 @@
 mod support;
 
 use ressac_prove::{
-    Arrival, Case, Level, OpResult, OpStart, PartRecord, SentLine, Setup, Verdict, cases,
+    Arrival, Case, Claims, Level, OpResult, OpStart, PartRecord, SentLine, Setup, Verdict, cases,
     find_case, judge, pattern_sha256, plan,
 };
-use support::claims;
+use support::{claims, exec};
 
 const MS: u64 = 1_000_000;
 
@@ -83,9 +83,19 @@ fn end(record: &mut PartRecord, op: usize, at: f64, ok: bool, status: u16) -> &m
 }
 
 fn verdict(case: &Case, records: &[PartRecord], level: Level, strict: bool) -> (Verdict, String) {
+    verdict_of(&claims("reference"), case, records, level, strict)
+}
+
+fn verdict_of(
+    claims: &Claims,
+    case: &Case,
+    records: &[PartRecord],
+    level: Level,
+    strict: bool,
+) -> (Verdict, String) {
     let judged = judge(
         case,
-        &claims("reference"),
+        claims,
         &Setup::default(),
         records,
         level,
@@ -435,19 +445,31 @@ fn breaker_run(case: &'static Case, through: usize, cold: f64, told: f64) -> Vec
 }
 
 #[test]
-fn a_client_held_up_for_a_moment_still_refuses_at_once() {
+fn a_breaker_that_answers_late_fails_unless_its_client_was_held_up_as_a_whole() {
     let case = find_case("H09").unwrap();
-    let held_up = |operations: usize| {
+    // Of some 280 that are offered in the silence, these are told later than they ended.
+    let late = |operations: std::ops::Range<usize>, told_at: &dyn Fn(u64) -> u64| {
         let mut all = breaker_run(case, 20, 0.0, 10.0);
-        for result in &mut all[0].results[100..100 + operations] {
-            result.t += 60 * MS;
+        for result in &mut all[0].results[operations] {
+            result.t = told_at(result.t);
         }
         verdict(case, &all, Level::Must, false)
     };
-    // Of some 270 that were offered in the silence.
-    let (judged, why) = held_up(10);
-    assert_eq!(judged, Verdict::Pass, "{why}");
-    let (judged, why) = held_up(20);
+    // One each 10 ms from 2001 + 10 i ms on: number 100 is the first of these.
+    let first = (2000 + 10 * 80 + 1) * MS;
+    let held_up = |for_ms: u64| move |_| first + for_ms * MS;
+    let (judged, why) = late(100..108, &held_up(75));
+    assert_eq!(judged, Verdict::Inconclusive, "{why}");
+    // Within the 50 ms nobody is late, held up or not.
+    assert_eq!(late(100..104, &held_up(45)).0, Verdict::Pass);
+    // One that waits while those after it are refused is late by itself.
+    let (judged, why) = late(100..101, &|t| t + 75 * MS);
+    assert_eq!(judged, Verdict::Fail, "{why}");
+    // So are many, each as late.
+    let (judged, why) = late(100..120, &|t| t + 60 * MS);
+    assert_eq!(judged, Verdict::Fail, "{why}");
+    // And no machine holds a client up for half a second, unless it lags.
+    let (judged, why) = late(100..150, &held_up(500));
     assert_eq!(judged, Verdict::Fail, "{why}");
 }
 
@@ -494,4 +516,31 @@ fn delays_of_this_machine_do_not_make_waits_alike() {
     let (judged, why) = growth(300.0, 300.0);
     assert_eq!(judged, Verdict::Inconclusive, "{why}");
     assert_eq!(growth(300.0, 0.0).0, Verdict::Warn);
+}
+
+/// D03: each part has one attempt at `first` ms and one at `last` ms, and ends 10 ms later.
+fn deadline(claims: &Claims, first: f64, last: f64) -> (Verdict, String) {
+    let case = find_case("D03").unwrap();
+    let mut all = records(case);
+    for r in &mut all {
+        start(r, 0);
+        attempt(r, 0, first, 503);
+        attempt(r, 0, last, 503);
+        end(r, 0, last + 10.0, false, 503);
+    }
+    verdict_of(claims, case, &all, Level::Must, false)
+}
+
+#[test]
+fn a_process_that_begins_late_is_not_judged_by_the_clock_of_its_caller() {
+    let (lines, process) = (claims("reference"), exec(claims("reference")));
+    assert_eq!(deadline(&process, 190.0, 2040.0).0, Verdict::Pass);
+    let (judged, why) = deadline(&process, 190.0, 2180.0);
+    assert_eq!(judged, Verdict::Inconclusive, "{why}");
+    // By its own clock it is late too.
+    let (judged, why) = deadline(&process, 190.0, 2260.0);
+    assert_eq!(judged, Verdict::Fail, "{why}");
+    // Who runs all the time has a clock that runs.
+    let (judged, why) = deadline(&lines, 190.0, 2180.0);
+    assert_eq!(judged, Verdict::Fail, "{why}");
 }

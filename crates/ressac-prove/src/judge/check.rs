@@ -6,6 +6,7 @@ use super::content::{
 };
 use super::downstream;
 use super::finding::{Answer, Finding, Outcome, ms, plain};
+use super::late;
 use super::op::OpView;
 use super::sign;
 use super::value::{Sense, Value, value};
@@ -286,6 +287,7 @@ fn holds(view: &OpView<'_>, name: &str, args: &[Expr]) -> Vec<Finding> {
         "shut_by" => shut_by(view, number(0).unwrap_or(0.0), &rule),
         "quiet_hint" => quiet_hint(view, &rule),
         "no_replay" => downstream::no_replay(view, &rule),
+        "began_late" => vec![late::began_late(view, &rule)],
         "winner_only" => downstream::winner_only(view, &rule),
         "paced" | "law" => Vec::new(),
         _ => one(

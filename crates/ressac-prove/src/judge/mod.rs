@@ -8,6 +8,7 @@ mod evidence;
 mod finding;
 mod group;
 mod herd;
+mod late;
 mod law;
 mod load;
 mod op;
