@@ -59,7 +59,7 @@ impl Inner {
         }
         let lease = self.shared.take(origin)?;
         if lease.is_alone() {
-            lease.settle().await;
+            lease.link.settle().await;
         }
         drop(lease);
         // What was unread may have been a GOAWAY.
@@ -162,7 +162,7 @@ impl Inner {
                 let answer = lease
                     .exchange(origin, request, max_body, wait, deadline)
                     .await?;
-                Ok(reply(answer, lease.remote))
+                Ok(reply(answer, lease.link.remote()))
             }
             Line::Own(own) => {
                 let remote = own.remote;

@@ -40,8 +40,8 @@ pub struct Dialled {
 /// Makes connections as a [`Client`](crate::Client) does, for a caller that speaks HTTP on them
 /// itself: a proxy that passes a reply on as it comes, where the client gives it whole.
 ///
-/// What ends a request on such a connection is told by [`Failure::of_http1`] and
-/// [`Failure::of_http2`], with the proof of a [`Client`](crate::Client).
+/// What the end of a request on such a connection proves is told by [`Failure::of_http1`] and
+/// [`Http2::broken`](crate::Http2::broken), as by a [`Client`](crate::Client).
 ///
 /// ```
 /// use std::time::Duration;

@@ -18,8 +18,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::http1;
 use crate::target::Origin;
 use crate::tls;
-use crate::verdict;
-use crate::wire::{Unread, Wire};
+use crate::wire::Wire;
 
 impl Dialler {
     /// With the addresses, the trust, the identity and the version of `config`; its limits are
@@ -122,25 +121,6 @@ impl Watch {
     pub fn written(&self) -> u64 {
         self.0.written()
     }
-
-    /// Bytes that came in.
-    pub fn received(&self) -> u64 {
-        self.0.received()
-    }
-
-    /// What is there to be read, asked of the kernel itself: on a connection without a request
-    /// under way, its end or a GOAWAY.
-    pub fn unread(&self) -> Unread {
-        self.0.unread()
-    }
-
-    /// The refusal that TLS ended with, where it did: [`FailureKind::Certificate`] or
-    /// [`FailureKind::Tls`]. With TLS 1.3 it comes after the request, and HTTP/2 passes on no more
-    /// than its text. Before the connection's first reply it proves that no request on it was
-    /// processed.
-    pub fn refusal(&self) -> Option<FailureKind> {
-        self.0.refusal()
-    }
 }
 
 impl Failure {
@@ -154,17 +134,5 @@ impl Failure {
         let (kind, what) = http1::classify(error, answered);
         let message = format!("{what}: {}", http1::chain(error));
         Self::new(kind, http1::proof(kind), message)
-    }
-
-    /// What the `error` of an HTTP/2 stream proves, before the reply's head was there (RFC 9113
-    /// §8.7): REFUSED_STREAM, and a GOAWAY whose last stream lies below this one, that it was not
-    /// processed; anything else nothing. A refusal by TLS is no part of it: see
-    /// [`Watch::refusal`].
-    ///
-    /// It has to be the error of the stream, as crate `h2` 0.4 tells it. That of its connection is
-    /// not: after a GOAWAY that covers the stream it would read as a proof.
-    pub fn of_http2(error: &h2::Error) -> Self {
-        let verdict::Proof { kind, sent, words } = verdict::of_h2(error);
-        Self::new(kind, sent, format!("{words}: {error}"))
     }
 }

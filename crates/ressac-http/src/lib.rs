@@ -31,6 +31,7 @@ mod expect;
 mod failure;
 mod http1;
 mod http2;
+mod link;
 mod outcome;
 mod pool;
 mod reply;
@@ -51,6 +52,6 @@ pub use config::{
 pub use connect::{Dialled, Dialler};
 pub use dial::Watch;
 pub use failure::{Failure, FailureKind, ReplyHead, Sent};
+pub use link::{Begun, Counts, Http2};
 pub use reply::Reply;
 pub use target::{InvalidRequest, parse_header, parse_url};
-pub use wire::Unread;

@@ -74,12 +74,12 @@ impl Shared {
         let mut state = self.lock();
         let list = state.open.get_mut(origin)?;
         list.retain(|connection| {
-            connection.is_usable()
+            connection.link.is_usable()
                 && (in_use(connection) > 0 || connection.idle_for() < self.idle_timeout)
         });
         let free = list
             .iter()
-            .find(|connection| in_use(connection) < connection.capacity());
+            .find(|connection| in_use(connection) < connection.link.capacity());
         free.map(|connection| Lease(Arc::clone(connection)))
     }
 
@@ -131,7 +131,7 @@ impl Shared {
         state.open.retain(|_, list| {
             list.retain(|connection| {
                 in_use(connection) > 0
-                    || connection.is_usable() && connection.idle_for() < self.idle_timeout
+                    || connection.link.is_usable() && connection.idle_for() < self.idle_timeout
             });
             !list.is_empty()
         });

@@ -30,8 +30,8 @@ pub(crate) struct Wire {
 }
 
 /// What the kernel holds of a connection that nobody has asked for yet.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Unread {
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unread {
     /// Nothing, and it is open.
     Nothing,
     /// Bytes.

@@ -11,7 +11,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
 use ressac_http::{
-    ClientConfig, Dialler, Failure, FailureKind, Sent, TlsConfig, Unread, Version, Watch, parse_url,
+    ClientConfig, Dialler, Failure, FailureKind, Http2, Sent, TlsConfig, Version, parse_url,
 };
 use ressac_mock::Mock;
 use support::tls::{Authority, tls_partner, tls_partner_speaking};
@@ -60,18 +60,15 @@ async fn a_dialled_connection_is_read_and_written_and_watched() {
     let watch = dialled.watch();
     assert_eq!(dialled.remote(), partner.address);
     assert!(!dialled.is_http2());
-    assert_eq!((watch.written(), watch.received()), (0, 0));
-    assert_eq!(watch.unread(), Unread::Nothing);
+    assert_eq!(watch.written(), 0);
 
     let request = b"GET / HTTP/1.1\r\n\r\n";
     dialled.write_all(request).await.unwrap();
     assert_eq!(watch.written(), request.len() as u64);
-    dialled.read_exact(&mut [0; 1]).await.unwrap();
-    assert_eq!(watch.unread(), Unread::Bytes);
-    dialled.read_exact(&mut [0; OK.len() - 1]).await.unwrap();
-    assert_eq!(watch.received(), OK.len() as u64);
+    let mut reply = [0; OK.len()];
+    dialled.read_exact(&mut reply).await.unwrap();
+    assert_eq!(reply, OK);
     assert_eq!(dialled.read(&mut [0; 1]).await.unwrap(), 0);
-    assert_eq!((watch.unread(), watch.refusal()), (Unread::End, None));
 }
 
 #[tokio::test]
@@ -152,38 +149,37 @@ async fn vr_4_an_end_over_http1_proves_nothing_but_for_a_refusal_by_tls() {
     assert_is(&failure, FailureKind::Certificate, Sent::NotProcessed);
 }
 
-/// A request over HTTP/2 that fails: the error of its stream, that of its connection, and the eye
-/// on it.
-async fn failing(script: &str) -> (h2::Error, Option<h2::Error>, Watch) {
+/// A POST over HTTP/2 that fails.
+async fn failing(script: &str) -> (Failure, Http2) {
     let mock = Mock::start().await;
     let pay = mock.script("POST", script);
     let url = parse_url(&pay.url()).unwrap();
     let dialled = plain(Version::Http2).dial(&url, PATIENCE).await.unwrap();
-    let watch = dialled.watch();
-    let (sender, connection) = h2::client::handshake(dialled).await.unwrap();
-    tokio::spawn(connection);
-    let mut sender = sender.ready().await.unwrap();
+    let connection = Http2::open(dialled, 64 * 1024).await.unwrap();
+    assert!(connection.is_usable());
     let request = Request::post(url).body(()).unwrap();
-    let (response, _) = sender.send_request(request, true).unwrap();
-    let of_stream = response.await.unwrap_err();
-    (of_stream, sender.ready().await.err(), watch)
+    let begun = connection.begin(request, true).unwrap();
+    let error = begun.response.await.unwrap_err();
+    (connection.broken(&error, begun.counts).await, connection)
 }
 
 #[tokio::test]
-async fn vr_3_the_error_of_a_stream_is_a_proof_and_that_of_its_connection_is_none() {
-    let (refused, _, watch) = failing("refused-stream").await;
-    let failure = Failure::of_http2(&refused);
+async fn vr_3_the_end_of_a_stream_says_whether_it_was_processed() {
+    let (failure, connection) = failing("refused-stream").await;
     assert_is(&failure, FailureKind::RefusedStream, Sent::NotProcessed);
-    assert!(watch.written() > 0 && watch.refusal().is_none());
+    assert!(failure.bytes_written > 0);
+    // The stream was refused, not the connection.
+    assert!(connection.is_usable());
 
-    let (below, _, _) = failing("goaway=below").await;
-    let failure = Failure::of_http2(&below);
+    let (failure, connection) = failing("goaway=below").await;
     assert_is(&failure, FailureKind::RefusedStream, Sent::NotProcessed);
+    assert!(!connection.is_usable());
 
-    let (covered, connection, _) = failing("201 create goaway=covers").await;
-    let failure = Failure::of_http2(&covered);
+    let (failure, connection) = failing("201 create goaway=covers").await;
     assert_is(&failure, FailureKind::Eof, Sent::MaybeProcessed);
-    // Why the documentation insists on the stream's.
-    let wrong = Failure::of_http2(&connection.unwrap());
-    assert_is(&wrong, FailureKind::RefusedStream, Sent::NotProcessed);
+    assert!(failure.message.contains("covers"), "{failure}");
+    // What it takes no more it did not send.
+    let request = Request::post("http://x/").body(()).unwrap();
+    let failure = connection.begin(request, true).unwrap_err();
+    assert_is(&failure, FailureKind::Eof, Sent::NotSent);
 }

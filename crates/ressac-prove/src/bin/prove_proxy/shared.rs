@@ -3,16 +3,16 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ressac_http::{Failure, FailureKind, Sent};
+use ressac_http::{Failure, FailureKind, Http2, Sent};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http2::{Connection, Lease};
+use crate::http2::Lease;
 
 /// The connections.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    open: Mutex<Vec<Arc<Connection>>>,
+    open: Mutex<Vec<Arc<Http2>>>,
     /// One dials at a time; its failure is that of all who waited for it.
     dialling: AsyncMutex<Option<(Instant, Failure)>>,
 }
@@ -31,7 +31,7 @@ impl Shared {
     pub(crate) async fn open(
         &self,
         until: Instant,
-        dial: impl Future<Output = Result<Connection, Failure>>,
+        dial: impl Future<Output = Result<Http2, Failure>>,
     ) -> Result<Lease, Failure> {
         let since = Instant::now();
         let Ok(mut last) = timeout_at(until, self.dialling.lock()).await else {
@@ -73,11 +73,11 @@ impl Shared {
         let mut open = self.lock();
         open.retain(|connection| connection.is_usable());
         // The list holds one of the references.
-        let has_room = |c: &&Arc<Connection>| Arc::strong_count(c) - 1 < c.capacity();
+        let has_room = |c: &&Arc<Http2>| Arc::strong_count(c) - 1 < c.capacity();
         open.iter().find(has_room).map(Lease::new)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Http2>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

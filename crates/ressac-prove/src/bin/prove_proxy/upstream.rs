@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use http::uri::Scheme;
 use http::{Request, Uri, response};
 use ressac_http::{
-    ClientConfig, Dialler, Failure, FailureKind, Sent, TlsConfig, Version, parse_url,
+    ClientConfig, Dialler, Failure, FailureKind, Http2, Sent, TlsConfig, Version, parse_url,
 };
 use tokio::time::Instant;
 
@@ -21,6 +21,8 @@ use crate::{http1, http2};
 
 /// Connections kept for the next request.
 const MOST_IDLE: usize = 16;
+/// Bytes of a reply's head over HTTP/2.
+const MOST_HEAD: usize = 64 * 1024;
 
 /// Where requests are sent on.
 #[derive(Debug)]
@@ -162,7 +164,7 @@ impl Upstream {
         };
         match &self.shared {
             Some(shared) => {
-                let dial = async { http2::Connection::open(dialled.await?).await };
+                let dial = async { Http2::open(dialled.await?, MOST_HEAD).await };
                 shared.open(until, dial).await.map(Link::Shared)
             }
             None => http1::Connection::open(dialled.await?).await.map(Link::Own),
