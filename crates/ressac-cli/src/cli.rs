@@ -32,12 +32,11 @@ pub(crate) enum Verb {
     /// Send one request, with retries.
     Send(commands::send::Args),
     /// Run the gateway: accept messages, deliver them through every outage.
-    #[cfg(feature = "gateway")]
+    #[cfg_attr(
+        not(feature = "gateway"),
+        command(hide = true, disable_help_flag = true)
+    )]
     Serve(commands::serve::Args),
-    /// Not in this build.
-    #[cfg(not(feature = "gateway"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Serve(commands::absent::Args),
     /// Look at dead letters, replay or discard them.
     Dead(commands::dead::Args),
     /// Check configuration files, and warn of bad habits.
@@ -49,19 +48,14 @@ pub(crate) enum Verb {
     /// Prove a client's retries, in any language.
     Prove(Box<commands::prove::Args>),
     /// Watch a gateway live through an outage.
-    #[cfg(feature = "gateway")]
+    #[cfg_attr(
+        not(feature = "gateway"),
+        command(hide = true, disable_help_flag = true)
+    )]
     Demo(commands::demo::Args),
-    /// Not in this build.
-    #[cfg(not(feature = "gateway"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Demo(commands::absent::Args),
     /// Simulate policies in an outage, before there is one.
-    #[cfg(feature = "sim")]
+    #[cfg_attr(not(feature = "sim"), command(hide = true, disable_help_flag = true))]
     Sim(commands::sim::Args),
-    /// Not in this build.
-    #[cfg(not(feature = "sim"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Sim(commands::absent::Args),
     /// Write a completion script for a shell.
     Completions(commands::completions::Args),
 }

@@ -58,23 +58,14 @@ fn main() -> ExitCode {
 fn run(verb: Verb, output: Output) -> Result<Exit, Stop> {
     match verb {
         Verb::Send(args) => commands::send::run(args, output),
-        #[cfg(feature = "gateway")]
         Verb::Serve(args) => commands::serve::run(args, output),
-        #[cfg(not(feature = "gateway"))]
-        Verb::Serve(_) => Err(commands::absent::stop("serve")),
         Verb::Dead(args) => commands::dead::run(args, output),
         Verb::Check(args) => commands::check::run(args, output),
         Verb::Explain(args) => commands::explain::run(args, output),
         Verb::Mock(args) => commands::mock::run(args, output),
         Verb::Prove(args) => commands::prove::run(*args, output),
-        #[cfg(feature = "gateway")]
         Verb::Demo(args) => commands::demo::run(args, output),
-        #[cfg(not(feature = "gateway"))]
-        Verb::Demo(_) => Err(commands::absent::stop("demo")),
-        #[cfg(feature = "sim")]
         Verb::Sim(args) => commands::sim::run(args, output),
-        #[cfg(not(feature = "sim"))]
-        Verb::Sim(_) => Err(commands::absent::stop("sim")),
         Verb::Completions(args) => commands::completions::run(args, output),
     }
 }

@@ -1,21 +1,31 @@
-//! A command that this build was made without.
+//! A command that this build was made without: it takes any arguments, and says how to get it.
 
-use std::ffi::OsString;
+/// Stands in for the module of a command where a feature is off.
+macro_rules! without {
+    ($feature:literal, $command:ident) => {
+        #[cfg(not(feature = $feature))]
+        pub(crate) mod $command {
+            use crate::exit::{Exit, Stop};
+            use crate::output::Output;
 
-use crate::exit::Stop;
+            /// Whatever was said to it.
+            #[derive(Debug, clap::Args)]
+            pub(crate) struct Args {
+                /// Not read.
+                #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+                _rest: Vec<std::ffi::OsString>,
+            }
 
-/// Whatever was said to it.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Not read.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _rest: Vec<OsString>,
+            /// Says what is missing.
+            pub(crate) fn run(_: Args, _: Output) -> Result<Exit, Stop> {
+                Err(Stop::usage(concat!(
+                    "this `ressac` was built without `",
+                    stringify!($command),
+                    "`; the whole program is built by `cargo install --locked --path \
+                     crates/ressac-cli` in a clone of the project"
+                )))
+            }
+        }
+    };
 }
-
-/// Says what is missing, and how to get it.
-pub(crate) fn stop(command: &str) -> Stop {
-    Stop::usage(format_args!(
-        "this `ressac` was built without `{command}`; the whole program is built by \
-         `cargo install --locked --path crates/ressac-cli` in a clone of the project"
-    ))
-}
+pub(super) use without;

@@ -1,7 +1,6 @@
 //! One file or folder for each command: its arguments, and what it does.
 
-#[cfg(not(all(feature = "gateway", feature = "sim")))]
-pub(crate) mod absent;
+mod absent;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod dead;
@@ -15,6 +14,10 @@ pub(crate) mod send;
 pub(crate) mod serve;
 #[cfg(feature = "sim")]
 pub(crate) mod sim;
+
+absent::without!("gateway", serve);
+absent::without!("gateway", demo);
+absent::without!("sim", sim);
 
 use tokio::runtime::{Builder, Runtime};
 

@@ -62,13 +62,7 @@ impl Kit {
             partners: vec![partner],
         };
         let folder = tempfile::tempdir().unwrap();
-        let gateway = open(&settings, &folder).await;
-        Kit {
-            mock,
-            gateway,
-            settings,
-            folder,
-        }
+        Kit::opened(mock, settings, folder).await
     }
 
     /// A partner `p` as these lines of its table say; it honours no keys. `URL` and `TLS_URL` in
@@ -89,6 +83,10 @@ impl Kit {
         );
         let config = Config::parse("t.toml", &text, &Environment::of([])).unwrap();
         let settings = Settings::from_config(&config).unwrap();
+        Kit::opened(mock, settings, folder).await
+    }
+
+    async fn opened(mock: Mock, settings: Settings, folder: tempfile::TempDir) -> Kit {
         let gateway = open(&settings, &folder).await;
         Kit {
             mock,
@@ -107,13 +105,7 @@ impl Kit {
             folder,
         } = self;
         gateway.stop().await;
-        let gateway = open(&settings, &folder).await;
-        Kit {
-            mock,
-            gateway,
-            settings,
-            folder,
-        }
+        Kit::opened(mock, settings, folder).await
     }
 
     pub(crate) async fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, Value) {
