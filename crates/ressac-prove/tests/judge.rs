@@ -460,6 +460,15 @@ fn a_breaker_that_answers_late_fails_unless_its_client_was_held_up_as_a_whole() 
     let held_up = |for_ms: u64| move |_| first + for_ms * MS;
     let (judged, why) = late(100..108, &held_up(75));
     assert_eq!(judged, Verdict::Inconclusive, "{why}");
+    // The one before them may be told meanwhile: it was on its way.
+    let (judged, why) = late(99..108, &|t| {
+        if t < first {
+            first + 3 * MS
+        } else {
+            first + 75 * MS
+        }
+    });
+    assert_eq!(judged, Verdict::Inconclusive, "{why}");
     // Within the 50 ms nobody is late, held up or not.
     assert_eq!(late(100..104, &held_up(45)).0, Verdict::Pass);
     // One that waits while those after it are refused is late by itself.

@@ -28,14 +28,16 @@ pub(super) fn began_late(view: &OpView<'_>, rule: &str) -> Finding {
 /// Results that are told within this time of each other were held up together, ns.
 const TOGETHER: u64 = 1_000_000;
 
-/// Whether the client told nobody anything from the start of this operation to its late end, while
-/// others were offered: it was held up as a whole.
+/// Whether all that was offered after this operation, until its late end, was told no sooner than
+/// it: the client was held up as a whole.
 pub(super) fn held_up(late: &OpView<'_>, all: &[OpView<'_>]) -> bool {
     let Some((from, to)) = late.start.zip(late.result.map(|r| r.t)) else {
         return false;
     };
-    let meanwhile = |t: u64| t > from && t + TOGETHER < to;
-    let offered = all.iter().filter_map(|v| v.start).any(meanwhile);
-    let told = all.iter().filter_map(|v| Some(v.result?.t)).any(meanwhile);
-    offered && !told
+    let mut after = all
+        .iter()
+        .filter(|v| v.start.is_some_and(|t| t > from && t < to))
+        .peekable();
+    let told_sooner = |v: &OpView<'_>| v.result.is_some_and(|r| r.t + TOGETHER < to);
+    after.peek().is_some() && !after.any(told_sooner)
 }
